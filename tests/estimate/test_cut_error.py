@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hedgerow.distribution.cut_error import CumulativeError, CutError
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import EstimateError
 from tests.estimate.dense import Dense, node_sums, of_cuts
@@ -42,7 +42,7 @@ def test_variances_of_cuts_and_ranges_are_those_of_the_dense_covariance(name, me
 )
 def test_variances_with_a_measured_total_are_those_of_the_dense_covariance(total, variances):
     start = Ranges.equal_width("x", 0, 1, 17).axis((2, 3, 3)).child_start
-    error = CumulativeError.of_tree(start, variances, total)
+    error = CutError.of_tree(start, variances, total)
     dense = of_cuts(Dense.of(zip(node_sums(start), [total, *variances], strict=True)))
     first, last, expected = ranges_of(dense)
     assert error.between(first, last) == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow.distribution.branching import best_branching
-from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError
@@ -41,7 +41,7 @@ def mean_error(plan):
         for what in plan.depths
     ]
     start = plan.tree.axes[0].child_start
-    error = CumulativeError.of_tree(start, variances[1:], variances[0])
+    error = CutError.of_tree(start, variances[1:], variances[0])
     cuts = np.arange(1, BINS + 1)
     return error.between(np.zeros_like(cuts), cuts).mean()
 

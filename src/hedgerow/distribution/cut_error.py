@@ -1,8 +1,12 @@
-"""Variances of the counts between cuts after least squares over a tree with a public total.
+"""Variances of the counts between cuts after least squares over a tree.
 
 With u the children's variances from below and S = Σ u, a sum that weighs the children of x with g
 is ``(g'u/S) x`` plus an uncorrelated residual of variance ``Σ g² u - (g'u)²/S``. Weights are
 carried up from the leaves to the root for all cuts at once: docs/proofs, "Counts between cuts".
+
+The total may be measured, too. The count before cut b is ``y_b = r_b + f_b T``: what it would be if
+the total were known, uncorrelated with the total's estimate T of variance V, and the part f_b of T
+that least squares hands down.
 """
 
 from collections.abc import Sequence
@@ -19,23 +23,30 @@ from hedgerow.estimate.tree.least_squares import distribute_down
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CutError:
-    """The errors of all cuts of one tree with a public total; made by `of_tree`.
+    """The errors of all cuts of one tree; made by `of_tree`.
 
     Attributes:
         family_start: for each level 1 … m int64 (families + 1): where each family begins.
         before: for each level float64 (nodes + 1): sums of u over the nodes before each.
+        fraction: float64 (K + 1): f, the part of an error of the total that is before each cut.
+        total_variance: V, records²; 0 where the total is public.
     """
 
     family_start: tuple[Int64, ...]
     before: tuple[Float64, ...]
+    fraction: Float64
+    total_variance: float
 
     @classmethod
-    def of_tree(cls, family_start: Sequence[Int64], variances: Sequence[float]) -> Self:
+    def of_tree(
+        cls, family_start: Sequence[Int64], variances: Sequence[float], total: float = 0.0
+    ) -> Self:
         """Make it from the families of an axis (`Axis.child_start`) and the noise variances.
 
         Args:
             family_start: for each level 1 … m int64 (families + 1), the root's own family first.
             variances: records², one a level; infinite where a level is unmeasured, but the last.
+            total: records²: of the total; 0 where it is public, infinite where it is not measured.
         """
         fits = len(variances) == len(family_start) and min(variances) > 0
         if not fits or not np.isfinite(variances[-1]):
@@ -52,7 +63,12 @@ class CutError:
             if level > 0:
                 children = np.add.reduceat(below, family_start[level][:-1])
                 below = 1 / (1 / children + 1 / variances[level - 1])
-        return cls(tuple(family_start), tuple(before[::-1]))
+        before, part = before[::-1], np.ones(1)
+        for start, sums in zip(family_start, before, strict=True):
+            part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(sums), start)
+        fraction, whole = np.concatenate([[0.0], np.cumsum(part)]), float(before[0][-1])
+        own = whole if total == inf else total * whole / (total + whole)
+        return cls(tuple(family_start), tuple(before), fraction, own)
 
     @property
     def leaves(self) -> int:
@@ -60,8 +76,9 @@ class CutError:
         return len(self.before[-1]) - 1
 
     def cuts(self) -> Float64:
-        """Return the variances of the counts before leaf b = 0 … K: float64 (K + 1), records²."""
-        return self.between(np.zeros(self.leaves + 1, dtype=np.int64), np.arange(self.leaves + 1))
+        """Return the variances before leaf b = 0 … K if the total were known: float64 (K + 1)."""
+        ends = np.arange(self.leaves + 1)
+        return self._given_total(np.zeros_like(ends), ends)
 
     def between(self, first: Int64, last: Int64) -> Float64:
         """Return the variances of the counts of leaves ``first <= leaf < last``: float64, records².
@@ -70,6 +87,15 @@ class CutError:
             first: int64 (ranges), 0 … K.
             last: int64 (ranges), first … K.
         """
+        part = self.fraction[last] - self.fraction[first]
+        return self._given_total(first, last) + part**2 * self.total_variance
+
+    def excess(self, share: float) -> Float64:
+        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
+        return self.cuts() + (self.fraction - share) ** 2 * self.total_variance
+
+    def _given_total(self, first: Int64, last: Int64) -> Float64:
+        """Return what `between` is if the total is known."""
         end = self.leaves - 1
         low, high = np.minimum(first, end), np.minimum(last, end)
         low_weight = (first == self.leaves).astype(np.float64)
@@ -110,47 +136,3 @@ def _weighed(
     whole = before[node] - before[family]
     own = _width(before, node)
     return whole + weight * own, whole + weight**2 * own
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CumulativeError:
-    """The errors of all cuts of one tree whose total may be measured too; made by `of_tree`.
-
-    The count before cut b is ``y_b = r_b + f_b T``: the residual of `CutError`, uncorrelated with
-    the total's estimate T of variance V, and the part f_b of T that least squares hands down.
-
-    Attributes:
-        given_total: the variances that hold if the total were known.
-        fraction: float64 (K + 1): f, the part of an error of the total that is before each cut.
-        total_variance: V, records²; 0 where the total is public.
-    """
-
-    given_total: CutError
-    fraction: Float64
-    total_variance: float
-
-    @classmethod
-    def of_tree(
-        cls, family_start: Sequence[Int64], variances: Sequence[float], total: float
-    ) -> Self:
-        """Make it as `CutError.of_tree` does, from the noise variance of the total besides.
-
-        ``total`` is in records²: 0 where the total is public, infinite where it is not measured.
-        """
-        error = CutError.of_tree(family_start, variances)
-        part = np.ones(1)
-        for start, before in zip(error.family_start, error.before, strict=True):
-            part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(before), start)
-        fraction = np.concatenate([[0.0], np.cumsum(part)])
-        below = float(error.before[0][-1])
-        own = below if total == inf else total * below / (total + below)
-        return cls(error, fraction, own)
-
-    def between(self, first: Int64, last: Int64) -> Float64:
-        """Return the variances of the counts of leaves ``first <= leaf < last``: as `CutError`."""
-        part = self.fraction[last] - self.fraction[first]
-        return self.given_total.between(first, last) + part**2 * self.total_variance
-
-    def excess(self, share: float) -> Float64:
-        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
-        return self.given_total.cuts() + (self.fraction - share) ** 2 * self.total_variance

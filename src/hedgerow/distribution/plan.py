@@ -16,7 +16,7 @@ from hedgerow.distribution.branching import (
     Quantiles,
     best_branching,
 )
-from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.running_sums import Decoded
@@ -107,8 +107,8 @@ class ForDistribution:
         total, below_level = (max(map(norm, each)) for each in changes)
         own = float(total / below_level) ** power
         variances = [float(share) ** -power for share in design.shares]
-        error = CumulativeError.of_tree(axis.child_start, variances, np.inf)
-        given_total = float(error.given_total.cuts()[1:].mean())
+        error = CutError.of_tree(axis.child_start, variances, np.inf)
+        given_total = float(error.cuts()[1:].mean())
         carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
         roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
         parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
@@ -200,7 +200,7 @@ def mean_cut_variance(plan: Plan) -> float:
     return float(error.excess(0.0)[1:].mean())
 
 
-def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
+def cumulative_error(plan: Plan) -> CutError | Decoded:
     """Return the errors of the estimated cumulative counts of a plan over one numeric axis."""
     if isinstance(plan.design, PlannedSums):
         return plan.design.decoded
@@ -209,4 +209,4 @@ def cumulative_error(plan: Plan) -> CumulativeError | Decoded:
         for k in plan.levels
     ]
     root = 0.0 if plan.public_depth == 0 else variances[0]
-    return CumulativeError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)
+    return CutError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)

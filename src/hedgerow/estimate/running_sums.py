@@ -103,7 +103,7 @@ def _strategy(bins: int) -> Strategy:
 class Decoded:
     """The errors of cumulative counts that were decoded from noisy sums.
 
-    It answers as `hedgerow.distribution.cut_error.CumulativeError` does for trees.
+    It answers as `hedgerow.distribution.cut_error.CutError` does for trees.
 
     Attributes:
         strategy: the weights.

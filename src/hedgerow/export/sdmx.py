@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -94,35 +95,35 @@ class Sdmx:
             library(name, "sdmx")
         io, formats = library("pysdmx.io", "sdmx"), library("pysdmx.io.format", "sdmx").Format
         with whole_or_not(output) as folder:
-            made = _Structures.of(release, self.agency)
+            made = _Structures(release, self.agency)
             io.write_sdmx(made.artefacts(), formats.STRUCTURE_SDMX_ML_3_0, str(folder / STRUCTURE))
             io.write_sdmx(made.data(), formats.DATA_SDMX_CSV_2_0_0, str(folder / DATA))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Structures:
     """What SDMX calls the parts of a release.
 
     Attributes:
         release: whose tables are written.
         agency: that maintains the structures.
-        dimensions: the identifier of each axis.
-        ids: for each axis and level the identifiers of its nodes.
     """
 
     release: Release
     agency: str
-    dimensions: list[str]
-    ids: list[list[pl.Series]]
 
-    @classmethod
-    def of(cls, release: Release, agency: str) -> "_Structures":
-        axes = release.plan.tree.axes
+    @cached_property
+    def dimensions(self) -> list[str]:
+        """The identifier of each axis."""
         taken = {name.lower() for name, _ in MEASURES.values()} | {CONTRADICTED}
         taken |= {"structure", "structure_id", "action", "time_period"}
-        plain = plain_names([axis.name for axis in axes], LONGEST_ID, taken)
-        ids = [identifiers(axis) for axis in axes]
-        return cls(release, agency, [plain[axis.name].upper() for axis in axes], ids)
+        plain = plain_names([axis.name for axis in self._axes], LONGEST_ID, taken)
+        return [plain[axis.name].upper() for axis in self._axes]
+
+    @cached_property
+    def ids(self) -> list[list[pl.Series]]:
+        """For each axis and level the identifiers of its nodes."""
+        return [identifiers(axis) for axis in self._axes]
 
     @property
     def _name(self) -> str:
@@ -234,13 +235,12 @@ class _Structures:
             level = codes.LevelType(id=plain[each].upper(), name=words, level=level)
         level = codes.LevelType(id="TOTAL", name="Total", level=level)
         # the nodes of the coarsest level with all below them, made from the leaves up
-        own = self._axes[a]
-        below: list[list[Any]] = [[] for _ in range(own.leaves)]
-        for k in range(own.depth, 0, -1):
+        below: list[list[Any]] = [[] for _ in range(axis.leaves)]
+        for k in range(axis.depth, 0, -1):
             pairs = zip(self.ids[a][k - 1], below, strict=True)
             nodes = [self._node(a, each, children) for each, children in pairs]
-            start = own.child_start[k - 1]
-            below = [nodes[start[j] : start[j + 1]] for j in range(own.size(k - 1))]
+            start = axis.child_start[k - 1]
+            below = [nodes[start[j] : start[j + 1]] for j in range(axis.size(k - 1))]
         return codes.Hierarchy(
             **self._maintained(f"H_{name}", described.axis_label(axis)),
             is_partial=False,

@@ -17,58 +17,24 @@ the depths lose from one to the next; and its records are spread as those releas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, among
+from hedgerow.arrays import Codes, Float64, Levels, among
 from hedgerow.estimate.cube.shape import meet
-from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.descent.nodes import Nodes, cells_above
 from hedgerow.release.descent.steps import descendants
-from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.tree import Tree, cell_numbers
 
 ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""
-WIDEST = 0.5
-"""Of the noise's half width, what intervals may be wider by for what was not measured."""
-FIRMER = 0.1
-"""The part of the chance to miss at which an estimate must be above 0 for ``low`` to be."""
-
-
-@dataclass(frozen=True, slots=True)
-class SurvivorErrors(CuboidErrors):
-    """Of sums of which a part was not measured.
-
-    Attributes:
-        allowance: float64 (sums), records: by how much what was not measured may differ from what
-            is put in its place.
-    """
-
-    allowance: Float64
-
-    def interval(
-        self, estimate: Float64, variance: Float64, confidence: Confidence
-    ) -> tuple[Int64, Int64]:
-        """Return the lowest and highest count in each interval: int64 (sums)."""
-        reach = self.half_width(variance, confidence) + self.allowance
-        low, high = interval(estimate, reach, self.total)
-        surer = replace(confidence, coverage=1 - FIRMER * (1 - confidence.coverage))
-        firm = estimate > self.half_width(variance, surer) + self.allowance
-        return np.where(firm, low, 0), high
-
-    def is_told(self, variance: Float64, confidence: Confidence) -> NDArray[np.bool_]:
-        """Return of which sums little enough was not measured: bool (sums)."""
-        reach = self.half_width(variance, Confidence(confidence.coverage))
-        return self.allowance <= WIDEST * reach
 
 
 @dataclass(frozen=True, slots=True)

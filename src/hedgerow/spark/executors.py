@@ -234,24 +234,30 @@ class Cluster:
         return folder
 
     def _done(
-        self, shuffled: Frame, sent: Path, tree: Tree, facts: Columns, work: Work
+        self, flow: Flow, jobs: Jobs, runs: list[range], shuffled: Frame, facts: Columns, work: Work
     ) -> pa.Table:
         """Return what executors say of runs of jobs, once these are done: a row each.
 
         Args:
-            shuffled: the leaves below the runs.
-            sent: the folder with the flow and the jobs.
-            tree: the domain.
+            flow: of the jobs.
+            jobs: all of them.
+            runs: likewise.
+            shuffled: the leaves below the runs that are to be done.
             facts: the columns of a row beside the run's number.
             work: done beside the leaves of a run; returns what is in these columns.
         """
-        key, schema = self.key, pa.schema([(RUN, pa.int32()), *facts, FAULT])
+        sent, key, tree = self._sent(flow, jobs, runs), self.key, flow.tree
+        schema = pa.schema([(RUN, pa.int32()), *facts, FAULT])
 
         def done(rows: pa.Table) -> pa.RecordBatch:
             run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
-            here, jobs = received(sent, key, run, Counts.from_leaves(tree, *read))
-            cells = [run, *work(run, here, jobs, sums_of(read)), None]
-            columns = [pa.array([cell], f.type) for cell, f in zip(cells, schema, strict=True)]
+            # the key is read from its own file alone, which is erased when the release appears
+            bits = ReleaseKey(key.read_bytes())
+            here = _sent_flow(sent).on(Counts.from_leaves(tree, *read), bits)
+            few: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - as the flow
+            told = work(run, here, each_job(here.located(few)), sums_of(read))
+            cells = zip([run, *told, None], schema, strict=True)
+            columns = [pa.array([cell], field.type) for cell, field in cells]
             return pa.RecordBatch.from_arrays(columns, schema=schema)
 
         return collected(applied(shuffled, RUN, done, schema), GAVE_UP)
@@ -269,7 +275,7 @@ class Cluster:
 
         shuffled = self._by_run(roots, runs, range(len(runs))).persist()
         self._shuffled["all"] = shuffled
-        rows = self._done(shuffled, self._sent(flow, jobs, runs), flow.tree, facts, work)
+        rows = self._done(flow, jobs, runs, shuffled, facts, work)
         self._check_records(roots, np.stack([rows[name].to_numpy() for name in SUMS], axis=1))
         told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)
@@ -301,7 +307,7 @@ class Cluster:
             shuffled = self._by_run(roots, runs, missing) if before is None else before
             if before is not None:
                 shuffled = shuffled.where(f"{RUN} IN ({', '.join(map(str, missing))})")
-            self._done(shuffled, self._sent(flow, jobs, runs), tree, [], work)
+            self._done(flow, jobs, runs, shuffled, [], work)
         notes = read_notes(folder)
         if sorted(notes) != list(range(len(runs))):
             raise ReleaseError("some runs of jobs left no results; run it again with --resume")
@@ -358,16 +364,6 @@ class Cluster:
             every = self.leaves.sparkSession.range(len(runs))
             made = every.where(f"id IN ({listed})").selectExpr(*cells)
             return placed.union(made).repartition(len(runs), RUN)
-
-
-def received(sent: Path, key: Path, run: int, leaves: Counts) -> tuple[Flow, Iterator[Jobs]]:
-    """Return the flow on the leaves below a run of jobs, and these, one by one.
-
-    The key is read from its own file alone, which is erased when the release appears.
-    """
-    flow = _sent_flow(sent).on(leaves, ReleaseKey(key.read_bytes()))
-    jobs: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - likewise
-    return flow, each_job(flow.located(jobs))
 
 
 def sums_of(read: tuple[Codes, Int64]) -> list[int]:

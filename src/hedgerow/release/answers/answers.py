@@ -36,6 +36,9 @@ Own = TypeVar("Own", bound=Design)
 Covariances = Callable[[Sequence[tuple[Levels, int]]], Float64]
 """Of cells, each a cuboid and a row there: float64 (cells, cells), records²."""
 
+Again = tuple[dict[Levels, Nodes], Covariances | None]
+"""Nodes of cuboids, estimated by another method; of least squares also their covariances."""
+
 Answer = tuple[Int64, Int64, Float64, Float64, CuboidErrors]
 """Of sums their numbers, ascending, released counts, estimates, variances, and what else is known
 of errors."""
@@ -99,9 +102,7 @@ class Answers(ABC, Generic[Own]):
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
     @abstractmethod
-    def again(
-        self, content: Content, method: Estimator
-    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+    def again(self, content: Content, method: Estimator) -> Again:
         """Return the nodes of each cuboid by another method; of least squares, covariances.
 
         Raises:

@@ -19,7 +19,7 @@ from hedgerow.estimate.tree.sums import covariance, sums_of_leaves
 from hedgerow.limits import MOST_NOISY_OF_SUMS
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import Survivors
-from hedgerow.release.answers.answers import Answer, Answers, Covariances
+from hedgerow.release.answers.answers import Again, Answer, Answers
 from hedgerow.release.answers.measured_nodes import (
     check_stored,
     estimated,
@@ -38,7 +38,7 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.passes import ESTIMATION, pass_of
 from hedgerow.release.preflight import check_estimator
-from hedgerow.release.survivor_sums import SurvivorErrors, survivor_sums
+from hedgerow.release.survivor_sums import survivor_sums
 from hedgerow.tables.tree import cell_codes
 
 
@@ -78,9 +78,7 @@ class ChainAnswers(Answers[PlannedChain]):
         nodes, _ = measured_nodes(content.stored, self.design.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]
 
-    def again(
-        self, content: Content, method: Estimator
-    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+    def again(self, content: Content, method: Estimator) -> Again:
         """Return the nodes of each depth.
 
         The release's own method, below survivors, makes the release again; others, and that of
@@ -110,9 +108,8 @@ class ChainAnswers(Answers[PlannedChain]):
         codes = cell_codes(self.plan.tree, sums.levels, numbers)
         estimate, variance, allowance = survivor_sums(content, sums.levels, codes)
         # noise decided which of all sums are listed
-        known = CuboidErrors.of_sums(self.plan, sums.many, total)
-        errors = SurvivorErrors(known.noise, known.cells, known.total, allowance)
-        return numbers, counts, estimate, variance, errors
+        errors = CuboidErrors.of_sums(self.plan, sums.many, total)
+        return numbers, counts, estimate, variance, replace(errors, allowance=allowance)
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).

@@ -26,6 +26,9 @@ from hedgerow.release.descent.source import Stored, Variance, uneven
 from hedgerow.release.descent.steps import Families, Refinement
 from hedgerow.release.passes import Pass
 
+Depths = tuple[list[Nodes], list[Layer]]
+"""Of each depth from the root on the nodes, and what was measured of them."""
+
 
 def estimated(
     stored: Stored, outline: Outline, estimator: Estimator, *, again: bool = False
@@ -71,9 +74,7 @@ def check_stored(stored: Stored) -> None:
             raise ReleaseError(f"{what} must lie between -2^61 and 2^61")
 
 
-def measured_nodes(
-    stored: Stored, outline: Outline, last: int | None = None
-) -> tuple[list[Nodes], list[Layer]]:
+def measured_nodes(stored: Stored, outline: Outline, last: int | None = None) -> Depths:
     """Return for each depth all nodes that were measured or lie above such, and their measurements.
 
     Args:
@@ -117,7 +118,7 @@ def unlisted(
     return Stored(outline.tree, measured, variances, nothing), replace(outline, public_depth=-1)
 
 
-def least_squares_of(stored: Stored, outline: Outline) -> tuple[list[Nodes], list[Layer]]:
+def least_squares_of(stored: Stored, outline: Outline) -> Depths:
     """Return for each depth all nodes that were measured, with their least-squares estimates.
 
     Best linear unbiased where all nodes were measured; else conditional on which survived. With

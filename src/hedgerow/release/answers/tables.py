@@ -32,7 +32,7 @@ from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.tables import PlannedTables
-from hedgerow.release.answers.answers import Answer, Answers, Covariances
+from hedgerow.release.answers.answers import Again, Answer, Answers
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
@@ -124,9 +124,7 @@ class JointAnswers(Answers[Both]):
             raise uneven(self.plan.tree, levels)
         return noisy[order]
 
-    def again(
-        self, content: Content, method: Estimator
-    ) -> tuple[dict[Levels, Nodes], Covariances | None]:
+    def again(self, content: Content, method: Estimator) -> Again:
         """Return all measured cells by least squares, or the nodes by the plan's own method."""
         check_stored(content.stored)
         if isinstance(method, LeastSquares):

@@ -1,16 +1,20 @@
 """The errors of released counts, cuboid by cuboid: standard errors and intervals, from the plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.design import CarriedNoise
 from hedgerow.plan.plan import Plan
 
 USUAL = Confidence()
+WIDEST = 0.5
+"""Of the noise's half width, what intervals may be wider by for what was not measured."""
+FIRMER = 0.1
+"""The part of the chance to miss at which an estimate must be above 0 for ``low`` to be, where a
+part was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,14 @@ class CuboidErrors:
         noise: that the estimates carry.
         cells: how many counts the cuboid has, over which simultaneous intervals hold.
         total: the public number of records, which no count exceeds; None where it is measured.
+        allowance: of sums of which a part was not measured float64 (sums), records: by how much it
+            may differ from what is put in its place (`hedgerow.release.survivor_sums`).
     """
 
     noise: CarriedNoise
     cells: int
     total: int | None
+    allowance: Float64 | None = None
 
     @classmethod
     def of(cls, plan: Plan, levels: Levels, total: int | None) -> "CuboidErrors":
@@ -72,17 +79,23 @@ class CuboidErrors:
             variance: float64 (cells), records².
             confidence: of one interval, or of all at once.
         """
-        total = None if self.noise.mechanism is None else self.total
-        return interval(estimate, self.half_width(variance, confidence), total)
+        reach = self.half_width(variance, confidence)
+        if self.allowance is None:
+            return interval(estimate, reach, None if self.noise.mechanism is None else self.total)
+        low, high = interval(estimate, reach + self.allowance, self.total)
+        surer = replace(confidence, coverage=1 - FIRMER * (1 - confidence.coverage))
+        firm = estimate > self.half_width(variance, surer) + self.allowance
+        return np.where(firm, low, 0), high
 
-    def is_told(self, variance: Float64, confidence: Confidence) -> NDArray[np.bool_]:
+    def is_told(self, variance: Float64, confidence: Confidence) -> Bool:
         """Return which cells have an interval of any use: bool (cells); all that are measured."""
-        del confidence
-        return np.ones(len(variance), dtype=np.bool_)
+        if self.allowance is None:
+            return np.ones(len(variance), dtype=np.bool_)
+        return self.allowance <= WIDEST * self.half_width(variance, Confidence(confidence.coverage))
 
     def contradicted(
         self, counts: Int64, estimate: Float64, variance: Float64, level: float = USUAL.coverage
-    ) -> NDArray[np.bool_]:
+    ) -> Bool:
         """Return which counts their own measurements contradict: bool (cells).
 
         Those outside the intervals that hold for all cells of the cuboid at once: keeping counts

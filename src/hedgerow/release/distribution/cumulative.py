@@ -11,7 +11,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64
 from hedgerow.distribution.bins import ranges_of
-from hedgerow.distribution.cut_error import CumulativeError
+from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -42,7 +42,7 @@ class Cumulative:
 
     released: Int64
     estimate: Float64
-    error: CumulativeError | Decoded
+    error: CutError | Decoded
     told: CuboidErrors
 
     @classmethod

@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Float64, Levels
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
-from hedgerow.estimate.tree.layers import Layer
 from hedgerow.limits import LARGEST_COUNT, LARGEST_REAL_COUNT, MOST_CELLS_GIVEN
 from hedgerow.plan.chain import Outline
 from hedgerow.release.answers.measured_nodes import (
+    Depths,
     estimated,
     least_squares_of,
     measured_nodes,
@@ -125,7 +125,7 @@ class Measurements:
         made = estimated(self.stored, self.outline, estimator)
         return [made[levels] for levels in self.outline.tree.chain]
 
-    def least_squares(self) -> tuple[list[Nodes], list[Layer]]:
+    def least_squares(self) -> Depths:
         """Return for each depth all nodes with their best linear unbiased estimates, and layers.
 
         Raises:
@@ -145,9 +145,7 @@ class Measurements:
         return nodes, layers
 
 
-def _aligned(
-    tree: Tree, depth: int, nodes: Nodes, given: Any
-) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+def _aligned(tree: Tree, depth: int, nodes: Nodes, given: Any) -> tuple[Float64, Float64]:
     """Return the noisy counts of all nodes of a depth, and their variances."""
     where, columns = f"the noisy counts of depth {depth}", tree.columns(depth)
     frame = _read(given, columns, where)
