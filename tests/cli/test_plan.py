@@ -320,7 +320,9 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(run, census, mon
     assert "The tree is cut into subtrees at depth 2 (county)" in run("plan", census)[1]
     code, _, complaint = run("plan", census, "--records", "-1")
     assert code == 2
-    assert "--records must be a whole number from 0 to 10^18, got -1" in complaint
+    assert (
+        "--records must be a whole number from 0 to 1,000,000,000,000,000,000, got -1" in complaint
+    )
 
 
 def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):

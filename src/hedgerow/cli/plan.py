@@ -70,7 +70,7 @@ from hedgerow.text import visible
 MOST_AREAS = 20
 """Areas that a terminal lists."""
 
-RECORDS = Whole("--records", 0, 10**18, PlanError)
+RECORDS = Whole("--records", 0, 10**18, PlanError, ends="[]")
 
 Records = Annotated[
     int | None,

@@ -18,7 +18,7 @@ from hedgerow.limits import MOST_BINS
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
-BINS = Whole("the number of bins", 2, MOST_BINS, TableError)
+BINS = Whole("the number of bins", 2, MOST_BINS, TableError, ends="[]")
 WHOLE_DOUBLES = 1 << 53
 
 Bound = float | Fraction | Decimal
