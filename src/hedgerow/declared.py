@@ -198,24 +198,6 @@ class With:
         return f"{names} = {either(values)}" if values else names
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
-    """An option that excludes others.
-
-    Attributes:
-        keys: the others.
-        advice: the rest of the sentence, which begins with the option.
-    """
-
-    keys: tuple[str, ...]
-    advice: str
-
-    def check(self, key: str, given: Mapping[str, object], error: type[HedgerowError]) -> None:
-        """Raise if the option is given beside one that it excludes."""
-        if given.get(key) is not None and any(given.get(name) is not None for name in self.keys):
-            raise error(f"{key} {self.advice}")
-
-
 def either(names: Sequence[str]) -> str:
     """Return names of which one is meant: ``a, b or c``."""
     *first, last = names

@@ -355,7 +355,7 @@ def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_sta
     assert (made["standard_error"] / expected["standard_error_of_estimate"] - 1).abs().max() < 1e-9
     assert len(made) == 31
     code, _, err = run("plan", census, "--area-column", "seat")
-    assert (code, "--area-column goes with --areas, whose file has this column" in err) == (2, True)
+    assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)
 
 
 def test_a_plan_says_how_near_the_least_cost_its_shares_are(run, census):

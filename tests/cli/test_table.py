@@ -165,7 +165,7 @@ def test_records_of_a_coarser_cuboid_and_the_first_of_them(run, out):
     [
         (("--by", "origin=region"), "--records goes with --level or --depth"),
         (("--counts-only",), "--records goes with --level or --depth"),
-        (("--level", "total", "--depth", "1"), "--depth names one table, and so does --level"),
+        (("--level", "total", "--depth", "1"), "name one table: --level, or --depth"),
     ],
 )
 def test_records_are_of_one_cuboid_of_the_plan(run, out, more, words):
@@ -302,7 +302,7 @@ def test_what_does_not_go_with_areas_is_refused(run, out, lookup, name):
     assert (code, said) == (2, "")
     assert message in err
     code, _, err = run("table", out, "--depth", "1", "--area-column", "seat")
-    assert (code, "--area-column goes with --areas, whose file has this column" in err) == (2, True)
+    assert (code, "--area-column names a column of the file of --areas" in err) == (2, True)
 
 
 def test_all_cells_are_listed_on_demand(run, out, tmp_path):
