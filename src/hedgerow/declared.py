@@ -83,8 +83,8 @@ class Real(Number[float]):
     finite = " and finite"
 
     def read(self, given: Any, subject: str, /) -> float:
-        """Return a number as a float; a truth value is none."""
-        return nan if isinstance(given, bool) else as_double(given, subject, self.error)
+        """Return a number as a float."""
+        return as_double(given, subject, self.error)
 
 
 class Rational(Number[Fraction]):
