@@ -267,3 +267,14 @@ def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
         assert row["ratio"] == pytest.approx(variances.max() / variances.min())
         assert row["variance"] == pytest.approx(variances.mean())
     assert frame["ratio"].max() > 1.05
+
+
+def test_another_workload_is_kept_as_the_cuboids_that_it_names():
+    class Pairs:
+        def named(self, _):
+            return [(1, 0, 1), (1, 1, 0), (0, 1, 1)]
+
+    tree = hr.Tree([axis("a", 3), axis("b", 4), axis("c", 5)])
+    same = hr.Cuboids(["b.b1 × c.c1", "a.a1 × b.b1", "a.a1 × c.c1"])
+    found, expected = (hr.make_plan(tree, budget=hr.Rho(1), workload=w) for w in (Pairs(), same))
+    assert found.hash == expected.hash

@@ -105,7 +105,7 @@ class PublicTable:
     attribute columns, or both; and the bounds. Others are left alone. Each cell is listed once.
 
     Args:
-        source: a CSV or Parquet file, a `Query`, or a data frame.
+        source: a file, a `Query`, or a data frame.
         zeros: ``"unlisted"``: cells that are not listed hold nobody; ``"listed"``: those that are.
         at_least: the column with the least number of records of a cell; 0, or no value, says
             nothing.

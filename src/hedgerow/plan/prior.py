@@ -83,7 +83,7 @@ class Prior:
 
         Args:
             tree: the release's; it gives axes, levels and the order of refinement.
-            source: a CSV or Parquet file, a `Query` or a data frame: rows as of a table.
+            source: a file, a `Query` or a data frame: rows as of a table.
             count: the column with the number of records of a row; left out, a row is a record.
             columns: for axes whose columns are named otherwise in the file: axis → its columns,
                 coarsest first, or that of the leaf codes alone.

@@ -231,22 +231,22 @@ WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}
 def workload_for(tree: Tree, workload: Workload | None) -> Workload:
     """Return the workload as a plan keeps it: a chain unless given, and each set in one way.
 
-    The cube over one axis is a chain; names that make up the chain or the cube are these; others
-    are spelled as the tree does and the chain's are among them, so that what is the same has one
-    hash.
+    The cube over one axis is a chain; cuboids that make up the chain or the cube are these; those
+    of any other workload are named as the tree does and the chain's are among them, so that what is
+    the same has one hash.
 
     Raises:
         PlanError: it is none, or names cuboids that the tree does not have.
     """
     if workload is None or (isinstance(workload, Cube) and len(tree.axes) == 1):
         return Chain()
-    if isinstance(workload, type) or not hasattr(workload, "cuboids"):
+    if isinstance(workload, type) or not hasattr(workload, "named"):
         raise PlanError(
             f"a workload must be Chain(), Cube() or Cuboids([…]), got {kind_of(workload)}"
         )
-    if not isinstance(workload, Cuboids):
+    if isinstance(workload, Chain | Cube):
         return workload
-    named = workload.named(tree)
+    named = sorted(set(workload.named(tree)), key=fineness)
     if set(named) == set(tree.chain):
         return Chain()
     if len(named) == prod(axis.depth + 1 for axis in tree.axes):

@@ -260,7 +260,7 @@ class Release:
         """Return sums over areas of your own, such as constituencies or catchments.
 
         Args:
-            lookup: a data frame, or a CSV or Parquet file: a column of codes of one axis, called as
+            lookup: a data frame or a file: a column of codes of one axis, called as
                 in the release, of whichever level, and a column of areas. Areas may overlap, and
                 need not cover everything.
             column: that holds the areas, where the lookup has others.

@@ -98,7 +98,7 @@ class Counts:
         contributions: int = 1,
         memory: int | None = None,
     ) -> "Counts":
-        """Return counts of a table: a data frame, a CSV or Parquet file, or a `Query`.
+        """Return counts of a table: a data frame, a file, or a `Query`.
 
         Args:
             tree: the tree; its axes' columns must be in the table (all of an axis's, or its

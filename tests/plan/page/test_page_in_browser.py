@@ -290,7 +290,7 @@ def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
 @pytest.mark.parametrize(("language", "words"), [("en", "ε = at most "), ("fr", "ε = au plus ")])
 def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, language, words):
     """Noise so narrow that the page rounds its loss to a lattice; the plan's own is certified."""
-    plan = make_plan(CHAIN, budget=Rho(100)).described(Description(language=language))
+    plan = make_plan(CHAIN, budget=Rho(20)).described(Description(language=language))
     tab = opened(browser, a_page(tmp_path, plan))
     assert words not in tab.locator("#condition").inner_text()
     moved(tab, ".row input >> nth=3", 300)
@@ -299,6 +299,6 @@ def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, lan
     shown = float(re.search(words + r"([\d.,]+\d)", said)[1].replace(",", "."))
     parts = re.findall(r'"(\d+)/1000"', tab.locator("#lines").inner_text())
     shares = [Fraction(int(part), 1000) for part in parts]
-    made = make_plan(CHAIN, budget=Rho(100), allocation=Shares(shares))
+    made = make_plan(CHAIN, budget=Rho(20), allocation=Shares(shares))
     assert made.guarantee.epsilon("1e-8") <= shown <= 1.01 * made.guarantee.epsilon("1e-8")
     assert tab.complaints == []

@@ -188,7 +188,7 @@ def test_a_small_file_of_long_texts_is_read_a_few_rows_at_a_time(tmp_path, monke
     frame = pl.DataFrame({"town": ["x" * 10_000] * 1_000, "n": [1.0] * 1_000})
     pyreadstat.write_sav(frame.to_pandas(), tmp_path / "t.zsav", compress=True)
     assert (tmp_path / "t.zsav").stat().st_size < 200_000
-    opened = statistics_file.StatisticsFile.open(tmp_path / "t.zsav", "it")
+    opened = statistics_file.StoredStatistics.open(tmp_path / "t.zsav", "it")
     sizes = [len(chunk) for chunk in opened.chunks([0, 1])]
     assert sum(sizes) == 1_000
     assert 100 < max(sizes) < 210

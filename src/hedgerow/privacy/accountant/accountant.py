@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from hedgerow.declared import Real
 from hedgerow.errors import BudgetError
@@ -28,8 +28,11 @@ SMALLEST_DELTA = 1e-250
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
 
-SECTIONS = 30
-"""Of a search for the best of many bounds: where they are best they are flat."""
+NEAR, MOST_BOUNDS = 1e-6, 40
+"""Of a search for the best of many bounds: how near, beside the width searched, and how many are
+looked at. Where they are best they are flat."""
+LEAST_BOUND = -1e9
+"""What a bound that says nothing counts as."""
 FARTHEST = 60.0
 """An ε at which a promise is none, in a trade-off curve: e^-60 is 1e-26."""
 
@@ -152,37 +155,28 @@ def highest_line(delta_above: Curve, alpha: float) -> float:
     """
     steepest = -math.log(max(ALPHA(alpha), 1e-290))
 
-    def steep(epsilon: float) -> float:
-        return height(epsilon, delta_above(epsilon), alpha)
+    def line(epsilon: float) -> float:
+        if epsilon >= 0:
+            return height(epsilon, delta_above(epsilon), alpha)
+        return math.exp(epsilon) * (1 - delta_above(-epsilon) - alpha - 4e-15)
 
-    def flat(epsilon: float) -> float:
-        return math.exp(-epsilon) * (1 - delta_above(epsilon) - alpha - 4e-15)
-
-    best, middle = _highest(steep, 0.0, steepest), steep(0.0)
-    if best > middle:  # else the best line is no steeper than -1
-        return max(0.0, best)
+    middle = line(0.0)
     farthest = math.log((1 - alpha) / middle) if middle > 0 else FARTHEST  # flatter ones are lower
-    return max(0.0, middle, _highest(flat, 0.0, farthest))
+    return max(0.0, middle, _highest(line, -max(farthest, 0.0), steepest))
 
 
 def _highest(value: Curve, left: float, right: float) -> float:
-    """Return about the highest value between two places, one that is taken, by golden sections."""
-    part = (math.sqrt(5) - 1) / 2
-    cut = part * (right - left)
-    a, b = right - cut, left + cut
-    of_a, of_b = value(a), value(b)
-    best = max(of_a, of_b)
-    for _ in range(SECTIONS):
-        if of_a >= of_b:
-            right, b, of_b = b, a, of_a
-            a = right - part * (right - left)
-            of_a = value(a)
-        else:
-            left, a, of_a = a, b, of_b
-            b = left + part * (right - left)
-            of_b = value(b)
-        best = max(best, of_a, of_b)
-    return best
+    """Return about the highest value between two places, one that is taken, by parabolas.
+
+    Source: Brent (1973), Algorithms for minimization without derivatives, chapter 5.
+    """
+    if right <= left:
+        return value(left)
+    options = {"xatol": NEAR * (right - left), "maxiter": MOST_BOUNDS}
+    least = minimize_scalar(
+        lambda place: -max(value(place), LEAST_BOUND), bounds=(left, right), options=options
+    )
+    return -float(least.fun)
 
 
 def height(epsilon: float, delta: float, alpha: float) -> float:

@@ -80,7 +80,7 @@ class Lookup:
 
         Args:
             tree: whose axes.
-            source: a CSV or Parquet file, a `hedgerow.tables.read.Query`, or a data frame.
+            source: a file, a `hedgerow.tables.read.Query`, or a data frame.
             column: that holds the areas; where it is not given, the only one that is left.
             names: the column of their names; where it is not given, the one called like ``column``
                 with another ending, if there is one.

@@ -157,7 +157,7 @@ def read_public_table(
     """Read a public table: the columns of codes that are known, and some of whole numbers.
 
     Args:
-        source: a CSV or Parquet file, a `hedgerow.tables.read.Query`, or a data frame.
+        source: a file, a `hedgerow.tables.read.Query`, or a data frame.
         known: columns that hold codes, where the table has them, and whether the codes of their
             axis end in ``.0`` themselves; others are left alone.
         numbers: columns that must be there, of whole numbers from 0 on; and what an empty cell of

@@ -44,7 +44,7 @@ from hedgerow.tables.sources.database import (
 )
 from hedgerow.tables.sources.files import Relation, open_file, without_mark
 from hedgerow.tables.sources.odbc import is_connection
-from hedgerow.tables.sources.statistics_file import StatisticsFile, is_statistics_file
+from hedgerow.tables.sources.statistics_file import StoredStatistics, is_statistics_file
 from hedgerow.text import Texts
 
 # The door for data frames: anything with the Arrow stream interface, as Polars.
@@ -204,14 +204,18 @@ def _letters(name: str) -> str:
 
 @contextmanager
 def open_source(db: Database, source: Any, subject: str) -> Iterator[Source]:
-    """Open a source for as long as its files and connections are needed."""
+    """Open a source for as long as its files and connections are needed.
+
+    Another format of files is another branch here, and a class like `StoredStatistics`; a cluster
+    reads its files itself (`hedgerow.spark.table.read_files`).
+    """
     if isinstance(source, Query):
         with run_query(source, subject) as query:
             names = tuple(query.schema.names)
             floats = frozenset(f.name for f in query.schema if pa.types.is_floating(f.type))
             yield Source(subject, names, lambda places: _load_query(db, query, places), floats)
     elif is_file(source) and is_statistics_file(source):
-        stored = StatisticsFile.open(Path(source).absolute(), subject)
+        stored = StoredStatistics.open(Path(source).absolute(), subject)
         yield Source(subject, stored.names, lambda places: _load_chunks(db, stored, places))
     elif is_file(source):
         file = open_file(db, Path(source), subject)
@@ -301,7 +305,7 @@ def _load_file(db: Database, file: Relation, places: list[int], subject: str) ->
         db.execute(f"CREATE TEMP {kind} loaded AS SELECT {chosen} FROM {file.sql}")
 
 
-def _load_chunks(db: Database, file: StatisticsFile, places: list[int]) -> None:
+def _load_chunks(db: Database, file: StoredStatistics, places: list[int]) -> None:
     with translate_duckdb_errors(file.subject, "cannot be read to its end"):
         db.register("arriving", file.schema(places).empty_table())
         db.execute("CREATE TEMP TABLE loaded AS FROM arriving")
@@ -402,7 +406,7 @@ def read_areas(
     """Read a public list of areas: the named columns, as text (``01001`` keeps its zero).
 
     Args:
-        source: a CSV or Parquet file, a `Query`, or a data frame.
+        source: a file, a `Query`, or a data frame.
         columns: what to read, or what chooses it from the names of all columns; None: all.
         repeated: the source is a table of records; each combination of codes is wanted once.
         public: anyone may see it. Not given: of a table of records, that is not so.

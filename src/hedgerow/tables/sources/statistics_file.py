@@ -36,7 +36,7 @@ def is_statistics_file(source: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class StatisticsFile:
+class StoredStatistics:
     """A file whose columns are known.
 
     Attributes:
@@ -54,7 +54,7 @@ class StatisticsFile:
     widths: tuple[int, ...]
 
     @classmethod
-    def open(cls, path: Path, subject: str) -> "StatisticsFile":
+    def open(cls, path: Path, subject: str) -> "StoredStatistics":
         """Return the file's columns; no row is read.
 
         Raises:
