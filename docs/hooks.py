@@ -192,7 +192,12 @@ PLAIN = {
     Decimal: "number",
     dict: "table of numbers",
 }
-PLURAL = {"text": "texts", "number": "numbers", "table": "tables or names"}
+PLURAL = {
+    "text": "texts",
+    "number": "numbers",
+    "whole number": "whole numbers",
+    "table": "tables or names",
+}
 
 
 def _default(field: FieldInfo) -> str:

@@ -8,12 +8,12 @@ one. The reference (`docs/hooks.py`) reads the same declarations.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from math import inf
+from math import inf, isinf, nan
 from numbers import Integral
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
 
-from hedgerow.errors import HedgerowError, did_you_mean, kind_of, shorten
-from hedgerow.text import as_double, exact, visible
+from hedgerow.errors import HedgerowError, did_you_mean, kind_of
+from hedgerow.text import as_double, exact
 
 N = TypeVar("N", int, float, Fraction)
 
@@ -37,8 +37,9 @@ class Number(Generic[N]):
     high: Any
     error: type[HedgerowError]
     advice: str = ""
-    ends: str = field(default="[]", kw_only=True)
+    ends: str = field(default="[)", kw_only=True)
     why: str = field(default="", kw_only=True)
+    finite: ClassVar[str] = ""
 
     def __repr__(self) -> str:
         return self.words
@@ -50,28 +51,21 @@ class Number(Generic[N]):
             given: by a user.
             name: what the sentence calls it, if not by the name of all such numbers.
         """
-        subject = name or self.name
+        subject, words = name or self.name, self.words
         number = self.read(given, subject)
-        is_low = number < self.low or (self.ends[0] == "(" and number == self.low)
-        is_high = number > self.high or (self.ends[1] == ")" and number == self.high)
-        if is_low or is_high or number != number or number in {inf, -inf}:  # noqa: PLR0124 - NaN
-            raise self.refusal(given, subject, too_high=is_high)
-        return number
-
-    def read(self, given: Any, subject: str) -> N:
-        """Return what is given as a number of this kind, or raise for what is none."""
-        raise NotImplementedError
-
-    def refusal(self, given: object, subject: str, *, too_high: bool = False) -> HedgerowError:
-        """Return the error for what is not in the range."""
-        try:
-            got = visible(shorten(str(given), 40))
-        except ValueError:  # more digits than Python writes
-            got = kind_of(given)
-        words, advice = self.words, f"; {self.advice}" if self.advice else ""
-        if too_high and self.why:
+        is_low = number <= self.low if self.ends[0] == "(" else number < self.low
+        is_high = number >= self.high if self.ends[1] == ")" else number > self.high
+        if not (is_low or is_high or number != number):  # noqa: PLR0124 - NaN
+            return cast("N", number)
+        if is_high and self.why:
             words = f"at most {_shown(self.high)}, {self.why}"
-        return self.error(f"{subject} must be {words}, got {got}{advice}")
+        advice = f"; {self.advice}" if self.advice else ""
+        got = kind_of(given).strip("'")
+        raise self.error(f"{subject} must be {words}, got {got}{advice}")
+
+    def read(self, given: Any, subject: str, /) -> Any:
+        """Return what is given as a number of this kind, NaN for what is none."""
+        raise NotImplementedError
 
     @property
     def words(self) -> str:
@@ -79,30 +73,24 @@ class Number(Generic[N]):
         low, high = _shown(self.low), _shown(self.high)
         if self.high == inf or self.why:
             least = f"above {low}" if self.ends[0] == "(" else f"at least {low}"
-            return least if self.low > -inf else "a finite number"
+            return f"{least}{self.finite}" if self.low > -inf else "a finite number"
         return f"in {self.ends[0]}{low}, {high}{self.ends[1]}"
 
 
 class Real(Number[float]):
     """Numbers that may be rounded to 53 bits."""
 
-    def read(self, given: Any, subject: str) -> float:
-        """Return a number as a float; a truth value is none."""
-        if isinstance(given, bool):
-            raise self.refusal(given, subject)
-        return as_double(given, subject, self.error)
+    finite = " and finite"
 
-    @property
-    def words(self) -> str:
-        """The range in words."""
-        words = super().words
-        return f"{words} and finite" if words.startswith(("above", "at least")) else words
+    def read(self, given: Any, subject: str, /) -> float:
+        """Return a number as a float."""
+        return as_double(given, subject, self.error)
 
 
 class Rational(Number[Fraction]):
     """Numbers on whose last digit privacy depends."""
 
-    def read(self, given: Any, subject: str) -> Fraction:
+    def read(self, given: Any, subject: str, /) -> Fraction:
         """Return the number as it is written down."""
         return exact(given, subject, self.error)
 
@@ -110,28 +98,24 @@ class Rational(Number[Fraction]):
 class Whole(Number[int]):
     """Whole numbers."""
 
-    def read(self, given: Any, subject: str) -> int:
+    def read(self, given: Any, _subject: str, /) -> float:
         """Return a whole number; a truth value, or a number of another type, is none."""
-        if isinstance(given, bool) or not isinstance(given, Integral):
-            raise self.refusal(given, subject)
-        return int(given)
+        is_whole = isinstance(given, Integral) and not isinstance(given, bool)
+        return int(given) if is_whole else nan
 
     @property
     def words(self) -> str:
         """The range in words."""
-        if self.high == inf:
-            return f"a whole number of at least {self.low:,}"
-        return f"a whole number from {_shown(self.low)} to {_shown(self.high)}"
+        least = f"of at least {self.low:,}"
+        many = least if self.high == inf else f"from {_shown(self.low)} to {_shown(self.high)}"
+        return f"a whole number {many}"
 
 
 def _shown(end: Any) -> str:
-    """Return an end of a range; a large power of two or of ten as such."""
-    if end in {inf, -inf} or end != int(end) or end < 1 << 16:
+    """Return an end of a range; a large power of two as such."""
+    if isinf(end) or end < 1 << 16:
         return f"{float(end):g}"
     whole = int(end)
-    zeros = len(str(whole)) - 1
-    if whole == 10**zeros and zeros > 6:
-        return f"10^{zeros}"
     return f"2^{whole.bit_length() - 1}" if whole.bit_count() == 1 else f"{whole:,}"
 
 
@@ -201,13 +185,10 @@ class With:
         """Raise if the key is given without the other, or is missing where it is needed."""
         others = [given[name] for name in self.keys if given.get(name) is not None]
         fits = any(not self.values or other in self.values for other in others)
-        if given.get(key) is None:
-            if not (self.is_needed and fits):
-                return
-        elif fits:
-            return
-        need = ", which needs it" if self.is_needed else ""
-        raise error(f"{key} goes with {self.words}{need}{self.advice}")
+        is_given = given.get(key) is not None
+        if fits < is_given or (fits and self.is_needed and not is_given):
+            need = ", which needs it" if self.is_needed else ""
+            raise error(f"{key} goes with {self.words}{need}{self.advice}")
 
     @property
     def words(self) -> str:
@@ -215,24 +196,6 @@ class With:
         names = either(self.keys)
         values = [f'"{value}"' for value in self.values]
         return f"{names} = {either(values)}" if values else names
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """An option that excludes others.
-
-    Attributes:
-        keys: the others.
-        advice: the rest of the sentence, which begins with the option.
-    """
-
-    keys: tuple[str, ...]
-    advice: str
-
-    def check(self, key: str, given: Mapping[str, object], error: type[HedgerowError]) -> None:
-        """Raise if the option is given beside one that it excludes."""
-        if given.get(key) is not None and any(given.get(name) is not None for name in self.keys):
-            raise error(f"{key} {self.advice}")
 
 
 def either(names: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -51,6 +53,8 @@ def shorten(text: str, longest: int = 100) -> str:
 
 def kind_of(given: object) -> str:
     """Return a text or number as it is, and of anything else its kind, which tells no value."""
+    if isinstance(given, Decimal | Fraction):
+        return shorten(str(given))
     if isinstance(given, str | int | float):
         try:
             return shorten(repr(given))

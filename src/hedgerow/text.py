@@ -141,7 +141,7 @@ def as_double(value: object, subject: str, error: type[HedgerowError]) -> float:
         error: the kind of error to raise for what is no such number, and for one whose size 53 bits
             cannot hold.
     """
-    if not isinstance(value, Real | Decimal):
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise error(f"{subject} must be a number, got {kind_of(value)}")
     if isinstance(value, Decimal) and value.is_nan():  # a signalling one is refused by `float`
         return nan

@@ -114,11 +114,11 @@ REFUSED = {
     "plan, by": (("plan", "release.toml", "--by", "race"), "--by goes with --areas, whose sums"),
     "plan, names": (
         ("plan", "release.toml", "--area-names", "x"),
-        "--area-names goes with --areas",
+        "--area-names names a column",
     ),
     "codes": (
         ("table", "out", "--level", "place.town", "--area-codes", "a=b"),
-        "--area-codes goes",
+        "--area-codes nam",
     ),
     "no pair": (("table", "out", "--areas", "wards.csv", "--area-codes", "a"), "takes NAME=VALUE"),
     "headers": (("table", "out", "--areas", "wards.csv"), "has no column of an axis's codes"),

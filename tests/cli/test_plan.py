@@ -305,7 +305,7 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(
     monkeypatch.setattr(planned_chain, "UNCUT_LEAVES_OF_ALL", 100)
     monkeypatch.setattr(planned_chain, "MIN_JOBS", 5)
     assert "The tree is cut into subtrees at depth 2 (county)" in succeeds("plan", census)
-    words = "--records must be a whole number from 0 to 10^18, got -1"
+    words = "--records must be a whole number from 0 to 1,000,000,000,000,000,000, got -1"
     refuses(words, "plan", census, "--records", "-1")
 
 
@@ -340,7 +340,7 @@ def test_the_standard_errors_of_areas_of_ones_own_are_those_that_the_release_sta
     assert (made["standard_error"] / expected["standard_error_of_estimate"] - 1).abs().max() < 1e-9
     assert len(made) == 31
     refuses(
-        "--area-column goes with --areas, whose file has this column",
+        "--area-column names a column of the file of --areas",
         "plan",
         census,
         "--area-column",

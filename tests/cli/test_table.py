@@ -167,7 +167,7 @@ def test_records_of_a_coarser_cuboid_and_the_first_of_them(succeeds, out):
     [
         (("--by", "origin=region"), "--records goes with --level or --depth"),
         (("--counts-only",), "--records goes with --level or --depth"),
-        (("--level", "total", "--depth", "1"), "--depth names one table, and so does --level"),
+        (("--level", "total", "--depth", "1"), "name one table: --level, or --depth"),
     ],
 )
 def test_records_are_of_one_cuboid_of_the_plan(refuses, out, more, words):
@@ -297,7 +297,7 @@ def test_what_does_not_go_with_areas_is_refused(refuses, out, lookup, name):
     arguments, message = AREAS_REFUSED[name]
     refuses(message, "table", out, "--areas", lookup, *arguments)
     refuses(
-        "--area-column goes with --areas, whose file has this column",
+        "--area-column names a column of the file of --areas",
         "table",
         out,
         "--depth",

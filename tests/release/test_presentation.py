@@ -61,9 +61,12 @@ def test_what_was_done_is_said():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"round_to": 1}, "--round takes a whole number from 2 up, such as 5, got 1"),
+        ({"round_to": 1}, "--round must be a whole number from 2 .*, got 1"),
         ({"round_to": -5}, "got -5"),
-        ({"suppress_wider": 0.0}, "--suppress-wider takes a share of the count above 0"),
+        (
+            {"suppress_wider": 0.0},
+            "--suppress-wider must be above 0 and finite, got 0.0; it is a share",
+        ),
         ({"suppress_wider": float("nan")}, "got nan"),
     ],
 )

@@ -135,7 +135,7 @@ def test_beside_a_row_of_one_axis_stand_its_last_two_names(release):
 def test_no_such_cuboid_or_no_rows_is_refused(release):
     with pytest.raises(hr.ReleaseError, match="no cuboid 'village'"):
         release.show("village")
-    with pytest.raises(hr.ReleaseError, match="rows must be at least 1, got 0"):
+    with pytest.raises(hr.ReleaseError, match="rows must be a whole number of at least 1, got 0"):
         release.show("town", rows=0)
 
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from hedgerow.cli.output_file import pairs
-from hedgerow.declared import With
+from hedgerow.cli.output_file import Beside, pairs
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 
@@ -20,11 +19,18 @@ Areas = Annotated[
         "of one axis and a column of areas, one row a pair.",
     ),
 ]
-_OF_AREAS = With(("--areas",), advice=", whose file has this column")
+
+
+def _of_areas(option: str) -> Beside:
+    """Return that an option names a column of another's file."""
+    sentence = f"{option} names a column of the file of --areas; give that too"
+    return Beside(("areas",), sentence, needed=True)
+
+
 AreaColumn = Annotated[
     str | None,
     Option(metavar="COLUMN", help="The column of --areas that holds the areas, if it has others."),
-    _OF_AREAS,
+    _of_areas("--area-column"),
 ]
 AreaNames = Annotated[
     str | None,
@@ -33,7 +39,7 @@ AreaNames = Annotated[
         help="The column of --areas with the names of the areas. Default: the one called like that "
         "of the areas but for its end: PCON_NAME beside PCON_CODE.",
     ),
-    _OF_AREAS,
+    _of_areas("--area-names"),
 ]
 AreaCodes = Annotated[
     list[str] | None,
@@ -42,7 +48,7 @@ AreaCodes = Annotated[
         help="The column of --areas with the codes of a level or column of the release, where it "
         "is called otherwise: LSOA21CD=lsoa, or of several axes SA2_CODE=home.sa2.",
     ),
-    _OF_AREAS,
+    _of_areas("--area-codes"),
 ]
 
 

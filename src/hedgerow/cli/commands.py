@@ -21,7 +21,13 @@ from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
 from hedgerow.cli.new import new
-from hedgerow.cli.output_file import Picture, ReleaseFile, check_options, check_picture_place
+from hedgerow.cli.output_file import (
+    Beside,
+    Picture,
+    ReleaseFile,
+    check_options,
+    check_picture_place,
+)
 from hedgerow.cli.plan import plan, show_plan, warn_of
 from hedgerow.cli.privacy import account, ledgers, warn_of_other_accounts
 from hedgerow.cli.released import check, estimate, report
@@ -45,7 +51,7 @@ from hedgerow.cli.terminal import (
     stdout,
     warn_of_copies,
 )
-from hedgerow.declared import Without, check_known
+from hedgerow.declared import check_known
 from hedgerow.errors import (
     HedgerowError,
     MachineError,
@@ -171,7 +177,7 @@ def release(
             help="Delete an interrupted run and start again: its charge stays in the ledger, and "
             "the new run is charged too.",
         ),
-        Without(("--resume",), "and --resume exclude each other"),
+        Beside(("resume",), "--resume and --discard exclude each other"),
     ] = False,
     expect_plan: Annotated[
         str | None,

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO, get_args
 
@@ -12,7 +13,6 @@ import polars as pl
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
-from hedgerow.declared import With, Without
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
@@ -30,7 +30,7 @@ from hedgerow.release.naming import levels_of
 from hedgerow.release.release import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
-from hedgerow.text import TextByName
+from hedgerow.text import TextByName, Texts
 
 TABLES = (".csv", ".parquet")
 
@@ -57,22 +57,33 @@ QuoteFormulas = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """An option that excludes others, or needs one of them; declared beside it.
+
+    Attributes:
+        others: by their names in Python.
+        sentence: the error.
+        needed: whether one of the others is needed.
+    """
+
+    others: Texts
+    sentence: str
+    needed: bool = False
+
+
 def check_options(command: Callable[..., None], given: Mapping[str, object]) -> None:
-    """Raise a ReleaseError for an option that goes with others, or excludes them, as it declares.
+    """Raise a ReleaseError for an option that does not go with others as it declares.
 
     Args:
         command: whose options they are.
-        given: the arguments of the command, by their names in Python.
+        given: its arguments, by their names in Python.
     """
-    options, rules = dict[str, object](), list[tuple[str, With | Without]]()
+    said = {name for name, value in given.items() if value not in (None, []) and value is not False}
     for name, annotation in inspect.get_annotations(command).items():
-        option, *declared = get_args(annotation)[1:] or (None,)
-        words = getattr(option, "param_decls", None) or [f"--{name.replace('_', '-')}"]
-        value = given.get(name)
-        options[words[0]] = None if value is False or value == [] else value
-        rules += [(words[0], rule) for rule in declared if isinstance(rule, With | Without)]
-    for word, rule in rules:
-        rule.check(word, options, ReleaseError)
+        for rule in get_args(annotation)[1:] if name in said else ():
+            if isinstance(rule, Beside) and said.isdisjoint(rule.others) is rule.needed:
+                raise ReleaseError(rule.sentence)
 
 
 def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:

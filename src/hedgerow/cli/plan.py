@@ -11,6 +11,7 @@ from typer import Option
 
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.output_file import (
+    Beside,
     ByLevels,
     Picture,
     ReleaseFile,
@@ -32,7 +33,7 @@ from hedgerow.cli.terminal import (
     warn,
     with_names,
 )
-from hedgerow.declared import Whole, With
+from hedgerow.declared import Whole
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
@@ -70,7 +71,7 @@ from hedgerow.text import visible
 MOST_AREAS = 20
 """Areas that a terminal lists."""
 
-RECORDS = Whole("--records", 0, 10**18, PlanError)
+RECORDS = Whole("--records", 0, 10**18, PlanError, ends="[]")
 
 Records = Annotated[
     int | None,
@@ -101,7 +102,11 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     area_codes: AreaCodes = None,
     by: Annotated[
         ByLevels,
-        With(("--areas",), advice=", whose sums it divides; plan shows all cuboids"),
+        Beside(
+            ("areas",),
+            "--by goes with --areas, whose sums it divides; plan shows all cuboids",
+            needed=True,
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -113,7 +118,11 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
             "--ledger",
             help="Show on the page what the account has left; marks the page internal.",
         ),
-        With(("--page",), advice=", which shows what is left of the account"),
+        Beside(
+            ("page",),
+            "--ledger goes with --page, which shows what is left of the account",
+            needed=True,
+        ),
     ] = False,
 ) -> None:
     """Show what a release will measure, its expected error, and its privacy promise.

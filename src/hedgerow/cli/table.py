@@ -11,6 +11,7 @@ from typer import Option
 from hedgerow.cli.areas import AreaCodes, AreaColumn, AreaNames, AreaOptions, Areas
 from hedgerow.cli.output_file import (
     TABLES,
+    Beside,
     ByLevels,
     Directory,
     QuoteFormulas,
@@ -33,7 +34,6 @@ from hedgerow.cli.terminal import (
     warn_of_contradictions,
     with_names,
 )
-from hedgerow.declared import Without
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
@@ -115,14 +115,15 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     depth: Annotated[
         int | None,
         Option(help="A depth of a chain by its number, 0: the total."),
-        Without(("--level",), "names one table, and so does --level: leave one out"),
+        Beside(("level",), "name one table: --level, or --depth; not both"),
     ] = None,
     by: ByLevels = None,
     areas: Annotated[
         Areas,
-        Without(
-            ("--level", "--depth"),
-            "goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and --depth",
+        Beside(
+            ("level", "depth"),
+            "--areas goes with --by AXIS=LEVEL of other axes, or alone; leave out --level and "
+            "--depth",
         ),
     ] = None,
     area_column: AreaColumn = None,
@@ -136,8 +137,9 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
         Option(
             "--all", help="Of --level or --depth every measured cell, also those with a count of 0."
         ),
-        Without(
-            ("--by", "--areas"), "goes with --level or --depth; sums over areas list all areas"
+        Beside(
+            ("by", "areas"),
+            "--all goes with --level or --depth; sums over areas list all areas",
         ),
     ] = False,
     noisy: Annotated[
@@ -146,10 +148,10 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--noisy",
             help="The noisy counts that were measured, and the variance of their noise.",
         ),
-        Without(
-            ("--counts-only", "--areas", "--all", "--round", "--suppress-wider"),
-            "shows noisy counts as they were measured; leave out --counts-only, --areas, --all, "
-            "--round and --suppress-wider",
+        Beside(
+            ("counts_only", "areas", "all_cells", "round_to", "suppress_wider"),
+            "--noisy shows noisy counts as they were measured; leave out --counts-only, --areas, "
+            "--all, --round and --suppress-wider",
         ),
     ] = False,
     records: Annotated[
@@ -158,12 +160,13 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
             "--records",
             help="One row a released record: of the released table, or of --level or --depth.",
         ),
-        Without(
+        Beside(
             (
-                *("--by", "--areas", "--counts-only", "--all", "--noisy", "--round"),
-                *("--suppress-wider", "--names"),
+                *("by", "areas", "counts_only", "all_cells", "noisy", "round_to"),
+                *("suppress_wider", "names"),
             ),
-            "goes with --level or --depth, or alone for the released table; it shows codes alone",
+            "--records goes with --level or --depth, or alone for the released table; it shows "
+            "codes alone",
         ),
     ] = False,
     round_to: Annotated[

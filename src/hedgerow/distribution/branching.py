@@ -15,7 +15,7 @@ from hedgerow.noise.mechanisms import Mechanism, check_mechanism
 from hedgerow.text import Exact
 
 SHARE_UNITS = 10_000
-BINS = Whole("the number of bins", 2, MOST_BINS_OF_A_TREE, PlanError)
+BINS = Whole("the number of bins", 2, MOST_BINS_OF_A_TREE, PlanError, ends="[]")
 RANK = Rational("the rank of a quantile", 0, 1, PlanError, ends="()")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, prod
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from hedgerow.arrays import Float64, Int32
 from hedgerow.declared import Whole
-from hedgerow.errors import TableError, check_type, outside_limits
+from hedgerow.errors import TableError, check_type, kind_of, outside_limits
 from hedgerow.limits import MOST_BINS
 from hedgerow.tables.axis import Axis
 
 OutOfBounds = Literal["clamp", "refuse"]
-BINS = Whole("the number of bins", 2, MOST_BINS, TableError)
+OUT_OF_BOUNDS = get_args(OutOfBounds)
+BINS = Whole("the number of bins", 2, MOST_BINS, TableError, ends="[]")
 WHOLE_DOUBLES = 1 << 53
 
 Bound = float | Fraction | Decimal
@@ -57,7 +58,6 @@ class Ranges:
 
     def __init__(self, name: str, edges: ArrayLike, out_of_bounds: str = "clamp") -> None:
         check_type("the name of a range", name, str, "a text", TableError)
-        check_type("out_of_bounds", out_of_bounds, str, "'clamp' or 'refuse'", TableError)
         numbers = _as_edges(name, edges)
         BINS(len(numbers) - 1, f"range {name!r}: the number of bins")
         if not np.isfinite(numbers).all():
@@ -69,9 +69,10 @@ class Ranges:
                 f"range {name!r}: edges must increase, but edge {i} is {numbers[i]:.17g} and "
                 f"edge {i + 1} is {numbers[i + 1]:.17g}"
             )
-        if out_of_bounds not in {"clamp", "refuse"}:
+        if out_of_bounds not in OUT_OF_BOUNDS:
             raise TableError(
-                f"range {name!r}: out_of_bounds must be 'clamp' or 'refuse', got {out_of_bounds!r}"
+                f"range {name!r}: out_of_bounds must be 'clamp' or 'refuse', got "
+                f"{kind_of(out_of_bounds)}"
             )
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "edges", numbers)

@@ -21,7 +21,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_DOUBLE
 
-SEATS = Whole("the number of seats", 0, LARGEST_DOUBLE, EstimateError)
+SEATS = Whole("the number of seats", 0, LARGEST_DOUBLE, EstimateError, ends="[]")
 AMOUNT = Real("the amount to share", 0, math.inf, EstimateError)
 THRESHOLD = Whole("a threshold", 0, math.inf, EstimateError)
 _MOST_STEPS = 200

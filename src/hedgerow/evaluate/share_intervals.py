@@ -32,7 +32,7 @@ from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 
 SHARE, AMOUNT = "share", "amount"
-ABOVE_0 = Real("the amount to share", 0, np.inf, EstimateError, ends="(]")
+ABOVE_0 = Real("the amount to share", 0, np.inf, EstimateError, ends="()")
 DRAWS = 2000
 USUAL = Confidence()
 

@@ -273,7 +273,7 @@ def _scaled_counts(parameter: float, counts: Float64) -> tuple[float, Float64]:
     return PRECISION(parameter), np.minimum(counts * parameter, _VANISHES)
 
 
-PRECISION = Real("the precision of noise", 0, inf, NoiseError, ends="(]")
+PRECISION = Real("the precision of noise", 0, inf, NoiseError, ends="()")
 
 
 def _not_negative(counts: Float64) -> None:

@@ -211,7 +211,7 @@ DELTA = Rational(
     "privacy, leave delta out and use the discrete Laplace mechanism",
     ends="()",
 )
-FINITE_EPSILON = Real("epsilon", -math.inf, math.inf, BudgetError)
+FINITE_EPSILON = Real("epsilon", -math.inf, math.inf, BudgetError, ends="()")
 WELL_BELOW = "well below 1 over the number of records (1e-8 for a hundred thousand)"
 WEAK_DELTA = Fraction(1, 10**5)
 

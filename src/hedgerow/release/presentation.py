@@ -5,15 +5,18 @@ leave out so that nobody quotes digits that mean nothing.
 """
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
+from typing import Annotated
 
 import polars as pl
 
+from hedgerow.declared import Real, Whole, check_fields
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, ESTIMATE, HIGH, LOW
 
 ROUNDED_TO, SUPPRESSED = "rounded_to", "suppressed"
-MOST = 10**15
+MULTIPLE = Whole("--round", 2, 10**15, ReleaseError, "5 is usual", ends="[]")
+WIDTH = Real("--suppress-wider", 0, inf, ReleaseError, "it is a share of the count", ends="()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +39,11 @@ class Presentation:
         [None, 40]
     """
 
-    round_to: int | None = None
-    suppress_wider: float | None = None
+    round_to: Annotated[int | None, MULTIPLE] = None
+    suppress_wider: Annotated[float | None, WIDTH] = None
 
     def __post_init__(self) -> None:
-        if self.round_to is not None and not 2 <= self.round_to <= MOST:
-            raise ReleaseError(
-                f"--round takes a whole number from 2 up, such as 5, got {self.round_to}"
-            )
-        share = self.suppress_wider
-        if share is not None and not (isfinite(share) and share > 0):
-            raise ReleaseError(
-                f"--suppress-wider takes a share of the count above 0, such as 0.5, got {share}"
-            )
+        check_fields(self)
 
     @property
     def changes(self) -> bool:

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from hedgerow.arrays import Int64, Levels
+from hedgerow.declared import Whole
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
@@ -41,6 +43,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
+ROWS = Whole("rows", 1, inf, ReleaseError)
 
 
 @dataclass(frozen=True)
@@ -197,8 +200,7 @@ class Release:
         Raises:
             ReleaseError: no such cuboid, no rows, or a confidence that is a bare number.
         """
-        if rows < 1:
-            raise ReleaseError(f"rows must be at least 1, got {rows}")
+        ROWS(rows)
         every = self.level(level, confidence=confidence)
         largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
         sure, levels = confidence or USUAL, self._levels(level, None)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import Field
 
 from hedgerow.declared import With
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
-from hedgerow.distribution.ranges import BINS, Ranges
+from hedgerow.distribution.ranges import BINS, OutOfBounds, Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.spec.toml_file import Section
@@ -99,7 +99,7 @@ class AxisSection(Section):
     high: Bound | None = None
     bins: Annotated[int | None, BINS] = None
     edges: list[Bound] | None = None
-    out_of_bounds: Literal["clamp", "refuse"] | None = None
+    out_of_bounds: OutOfBounds | None = None
 
     @property
     def kind(self) -> Kind:

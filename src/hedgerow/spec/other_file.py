@@ -8,6 +8,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from hedgerow.declared import Whole
 from hedgerow.errors import BudgetError, TableError
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.privacy.budget import LARGEST, Epsilon, EpsilonDelta
@@ -29,7 +30,7 @@ from hedgerow.tables.sources.source import check_fits, load, open_table
 from hedgerow.tables.tree import Tree
 from hedgerow.text import Texts
 
-MOST_TIMES = 10**9
+TIMES = Whole("times", 1, 10**9, BudgetError, ends="[]")
 
 if TYPE_CHECKING:
     UseName = str
@@ -86,8 +87,7 @@ def read_account(path: Path) -> Profile:
 
 def _check_size(use: Use) -> None:
     """Raise a BudgetError if floats cannot account for so many uses, or so much loss."""
-    if use.times > MOST_TIMES:
-        raise BudgetError(f"times must be at most {MOST_TIMES:,}, got {use.times}")
+    TIMES(use.times)
     cost = use.rho if use.pure_epsilon is None else use.pure_epsilon
     if isinstance(use.mechanism, EpsilonDelta):
         cost = use.times * use.mechanism.epsilon

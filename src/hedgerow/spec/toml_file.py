@@ -201,16 +201,18 @@ def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
                 )
             yield from _bounded(value, [*path, key])
         return
-    where, key = _place(path)
-    most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
-    if isinstance(given, str) and len(given) > most:
+    size, most, unit = 0, 0, "letters"
+    if isinstance(given, str):
+        size, most = len(given), LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
+    elif isinstance(given, int):
+        size, most, unit = given.bit_length(), WORD, "bits"
+    elif isinstance(given, Decimal):
+        size, most, unit = len(given.as_tuple().digits), PLACES, "digits"
+    if size > most:
+        where, key = _place(path)
         raise SpecError(
-            f"{where}{shorten(key)} has {len(given):,} letters, and at most {most:,} are allowed"
+            f"{where}{shorten(key)} has {size:,} {unit}, and at most {most:,} are allowed"
         )
-    if isinstance(given, int) and given.bit_length() > WORD:
-        raise SpecError(f"{where}{shorten(key)} is a whole number of more than {WORD} bits")
-    if isinstance(given, Decimal) and len(given.as_tuple().digits) > PLACES:
-        raise SpecError(f"{where}{shorten(key)} has more than {PLACES:,} digits; round it")
 
 
 def to_fill_in(given: Mapping[str, Any]) -> list[str]:

@@ -52,7 +52,7 @@ LARGEST_TARGET = 1e100
 BUDGET_DIGITS = 6
 MOST_DIGITS_MORE = 20
 MOST_SET_RIGHT = 3
-ABOVE_0 = Real("a target", 0, inf, PlanError, "no budget makes the noise 0", ends="(]")
+ABOVE_0 = Real("a target", 0, inf, PlanError, "no budget makes the noise 0", ends="()")
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 

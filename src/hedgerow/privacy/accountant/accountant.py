@@ -39,7 +39,7 @@ FARTHEST = 60.0
 Curve = Callable[[float], float]
 """A figure of one number, such as δ of ε."""
 
-ALPHA = Real("alpha", 0, 1, BudgetError, "it is the type I error of a test")
+ALPHA = Real("alpha", 0, 1, BudgetError, "it is the type I error of a test", ends="[]")
 _FLOOR = 1e-320
 _NARROW = 1e-10
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -25,6 +26,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.release.release import Release, read_release
+from hedgerow.text import as_double
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +184,7 @@ class Distribution:
         Raises:
             ReleaseError: q is not in (0, 1), or the released total is 0.
         """
-        q = _number(q, "a quantile's rank")
-        if not 0 < q < 1:
-            raise ReleaseError(f"a quantile's rank must be in (0, 1), got {q}")
+        q = RANK(q)
         cumulative, edges = self.cumulative, self.ranges.edges
         if cumulative.total == 0:
             raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
@@ -223,7 +223,7 @@ class Distribution:
         Raises:
             ReleaseError: a is not below b.
         """
-        a, b = _number(a, "an end of a range"), _number(b, "an end of a range")
+        a, b = (as_double(end, "an end of a range", ReleaseError) for end in (a, b))
         if not a < b:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         cumulative, edges = self.cumulative, self.ranges.edges
@@ -249,12 +249,6 @@ class Distribution:
             MachineError: the disk is full or not writable.
         """
         self.release.write(directory)
-
-
-def _number(given: object, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
-        raise ReleaseError(f"{what} must be a number, got {given!r}")
-    return float(given)
 
 
 def read_distribution(directory: str | Path) -> Distribution:
@@ -287,6 +281,7 @@ def read_distribution(directory: str | Path) -> Distribution:
 
 # A picture of a distribution: its CDF with the band of its intervals.
 
+RANK = Real("a quantile's rank", 0, 1, ReleaseError, ends="()")
 MOST_POINTS = 4_000
 
 
