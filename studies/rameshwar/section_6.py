@@ -113,7 +113,7 @@ def main() -> Study:
         shown = shown or {**found, "truth": truth}
         for name, cumulative in found.items():
             gap = (cumulative - truth) / TOTAL
-            errors[name].append((np.sqrt(gap @ gap), np.abs(gap).sum()))
+            errors[name].append((float(np.sqrt(gap @ gap)), np.abs(gap).sum()))
     milliseconds = 1e3 * seconds / 2 / (TRELLIS_RUNS - 1)
     text = TEXT.format(
         runs=RUNS,
