@@ -61,9 +61,9 @@ class Clock:
             raise ValueError(f"{program} was asked this before; ask it something new")
         self.asked.add((program, self._digest(question)))
         forget()
-        wall = time.perf_counter()
+        wall, processor = time.perf_counter(), time.process_time()
         result = task(question)
-        return Timed(time.perf_counter() - wall, time.process_time() - time.process_time()), result
+        return Timed(time.perf_counter() - wall, time.process_time() - processor), result
 
     def _digest(self, question: Any) -> bytes:
         """Of what a question held when it was first asked, whatever it has kept since."""

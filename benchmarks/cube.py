@@ -48,7 +48,7 @@ class Found:
 
 def plan_at(tree: hr.Tree, case: Case, measure: Measure, epsilon: Fraction) -> hr.Plan:
     """The plan of a cube."""
-    return trips_plan(tree, within(epsilon), measure, hr.Shares(case.axis_shares()), hr.Cube())
+    return trips_plan(tree, within(epsilon), measure, case.allocation, hr.Cube())
 
 
 def on_table(case: Case, release: Peer) -> Found:

@@ -166,7 +166,7 @@ def measured() -> Benchmark:
 
 def text(found: Sequence[Found]) -> str:
     """What the page says."""
-    times, errors, printed, ratios = [], [], published(), list[list[float]]()
+    times, errors, printed, ratios = [], [], published(), []
     for one in found:
         theirs_spent, ours_spent, *_ = one.seconds.values()
         theirs = printed[one.name, "InfTDA", EPSILON]

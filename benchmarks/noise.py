@@ -4,7 +4,6 @@ Both samplers are exact and take their bits from a cryptographic generator; keys
 are inside the timed part of either.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clock import fastest, near
-from benchmarks.machine import needed
+from benchmarks.machine import cores, needed
 from benchmarks.page import Benchmark, Ratio
 from benchmarks.picture import OTHER, OURS, panels, save
 from hedgerow.noise.bits import ReleaseKey
@@ -55,7 +54,7 @@ def peer_measurement(dp: Any, mechanism: Mechanism) -> Callable[[list[int]], obj
 def a_million(dp: Any, mechanism: Mechanism) -> Ratio:
     """Seconds for a million draws on either side."""
     zeros = [0] * PEER_DRAWS
-    tasks: dict[str, Callable[[Mechanism], object]] = {
+    tasks = {
         "ours": lambda law: law.sample(DRAWS),
         "theirs": lambda law: peer_measurement(dp, law)(zeros),
     }
@@ -76,16 +75,12 @@ def measured() -> Benchmark:
     """All laws."""
     dp = needed("opendp.prelude", "opendp")
     dp.enable_features("contrib")
-    cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(cores)[:1])
-    try:
+    with cores(1):
         stream = ReleaseKey.fresh().stream()
         words = 1 << 14
         tasks = {"bits": lambda start: stream.words(start, words)}
         drawn = fastest(tasks, range(0, 50 * words, words))["bits"].wall
         ratios = tuple(a_million(dp, mechanism) for mechanism in MECHANISMS)
-    finally:
-        os.sched_setaffinity(0, cores)
     bits = 8 * words / drawn / 1e9
     rates = [[r.what, 1 / r.ours, 1 / r.theirs] for r in ratios]
     heads = "million draws a second | Hedgerow | OpenDP"

@@ -6,7 +6,6 @@ Every benchmark's ``measured`` makes a `Benchmark`; `publish` writes ``docs/benc
 
 import json
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import ROOT, MissingPeer, facts, load
-from studies.page import markdown
+from studies.page import markdown, timed
 
 PAGES = ROOT / "docs" / "benchmarks"
 ORDER = ("inf_tda", "noise", "distribution", "accounting", "projection", "allocation")
@@ -84,11 +83,10 @@ def publish(name: str, run: Callable[[], Benchmark], folder: Path = PAGES) -> No
     """Run a benchmark, keep what it found and print it; say so where a peer is missing."""
     before = load()
     try:
-        found = run()
+        spent, found = timed(run)
     except MissingPeer as missing:
         print(f"skipped: {missing}")
         return
-    spent = time.perf_counter() - time.perf_counter()
     kept = {"benchmark": name, **asdict(found), "seconds": round(spent, 1)}
     kept |= {"load": [before, load()], **facts()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,9 +148,7 @@ def conditions(kept: Sequence[Mapping[str, Any]]) -> str:
             [one["benchmark"], one["date"], one["commit"], told, f"{before:.1f} to {after:.1f}"]
         )
     heads = "benchmark | date | commit | machine | load average before and after"
-    versions: dict[str, str] = {}
-    for one in kept:
-        versions |= one["versions"]
+    versions = {name: version for one in kept for name, version in one["versions"].items()}
     used = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         "## Conditions\n\nA load average far above 1 says that other programs ran on the same "

@@ -23,6 +23,7 @@ from benchmarks.page import Benchmark, Ratio
 from benchmarks.report import ARGUMENTS, CHROMIUM
 from hedgerow.plan.page.page import planning_page
 from studies.page import markdown
+from studies.releases import plan_of, within
 
 DEPTHS = ((3, 4), (6, 6), (3, 3, 4))
 """Of the axes of the cubes: 20, 49 and 80 cuboids."""
@@ -52,10 +53,7 @@ def cube(depths: tuple[int, ...]) -> hr.Tree:
 
 def planned(tree: hr.Tree, epsilon: Fraction) -> hr.Plan:
     """The plan whose page is looked at."""
-    budget = hr.EpsilonDelta(epsilon, "1e-8")
-    return hr.make_plan(
-        tree, budget=budget, workload=hr.Cube(), measure=hr.All(), allocation=hr.Uniform()
-    )
+    return plan_of(tree, within(epsilon), hr.All(), workload=hr.Cube())
 
 
 def made(plan: hr.Plan) -> str:

@@ -5,8 +5,7 @@ allows, on one core, every answer checked against ours.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clock import Clock, fastest
-from benchmarks.machine import installed
+from benchmarks.machine import cores, installed
 from benchmarks.page import Benchmark, Ratio, number
 from benchmarks.picture import COLOURS, panels, save
 from benchmarks.projection_peers import OURS_FOR, Peer, agree, peers_for
@@ -102,21 +101,10 @@ def peer_speed(name: str, peer: Peer, found: Int64, given: Table) -> float:
         first, last = last, min(3 * last - 2 * first, len(totals))
 
 
-@contextmanager
-def cores(count: int) -> Iterator[None]:
-    """Fewer cores for this process."""
-    every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, sorted(every)[:count])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, every)
-
-
 def ours(tables: Sequence[Table]) -> dict[str, float]:
     """Cells a second of each estimator: integers, real values, and real unequal variances."""
     rng = np.random.default_rng(1)
-    asked = list[Asked]()
+    asked = []
     for noisy, start, totals in tables:
         real = noisy + rng.normal(0, 1, len(noisy))
         weighted = real, 100 * rng.lognormal(0, 1, len(noisy))

@@ -4,7 +4,7 @@ A group-by is what nobody can leave out. Ours also matches every code with the p
 refuses contradictions and counts that are none, and sorts the leaves in tree order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,16 +81,12 @@ def by_hedgerow(table: Trips, path: Path) -> int:
     return len(hr.Counts.from_frame(table.tree, path, count="trips").values)
 
 
-WAYS: dict[str, Callable[[Trips, Path], int]] = {
-    "Hedgerow": by_hedgerow,
-    "Polars": by_polars,
-    "DuckDB": by_duckdb,
-}
+WAYS = {"Hedgerow": by_hedgerow, "Polars": by_polars, "DuckDB": by_duckdb}
 
 
 def measured() -> Benchmark:
     """Both widths."""
-    ratios = list[Ratio]()
+    ratios = []
     cells = set[int]()
     with TemporaryDirectory() as folder:
         for width, table in trips(Path(folder)).items():

@@ -26,6 +26,7 @@ from benchmarks.page import Benchmark
 from hedgerow.release.directory.manifest import read_manifest
 from hedgerow.release.directory.stored import stated_plan
 from hedgerow.release.page.report import page
+from studies.releases import plan_of
 
 FAMILIES, WIDTHS = (50, 20, 20, 75), (2, 3, 6, 4)
 CHROMIUM = "/usr/bin/chromium"
@@ -65,12 +66,7 @@ def opened(path: Path) -> dict[str, float]:
 def release(folder: Path) -> None:
     """Of all counts."""
     counts = population()
-    plan = hr.make_plan(
-        counts.tree,
-        budget=hr.EpsilonDelta("1", "1e-10"),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plan_of(counts.tree, hr.EpsilonDelta("1", "1e-10"), hr.Survivors())
     hr.release(counts, plan, directory=folder)
 
 

@@ -1,6 +1,7 @@
 """What Spark costs on a table that one machine could do: `local[2]` beside the local engine."""
 
 import shutil
+from contextlib import ExitStack
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -76,14 +77,13 @@ def measured() -> Benchmark:
         times: dict[str, Timed] = {}
         for run, asked in enumerate(all_asked, start=1):
             times[f"local, release {run}"], counts = watch.timed("local", local, asked)
-        opened = engine.session()
-        times["Spark, start"], session = watch.timed("start", lambda _: opened.__enter__(), MASTER)
-        try:
+        with ExitStack() as stack:
+            times["Spark, start"], session = watch.timed(
+                "start", lambda _: stack.enter_context(engine.session()), MASTER
+            )
             for run, asked in enumerate(all_asked, start=1):
                 task = partial(by_spark, session)
                 times[f"Spark, release {run}"], _ = watch.timed("Spark", task, asked)
-        finally:
-            opened.__exit__(None, None, None)
     alone = min(times[f"local, release {run + 1}"].wall for run in range(RUNS))
     first = times["Spark, start"].wall + times["Spark, release 1"].wall - alone
     text = TEXT.format(

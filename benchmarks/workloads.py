@@ -20,7 +20,7 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.tables import as_tables
 from studies.cube import CASES
 from studies.page import DATA, markdown
-from studies.releases import DELTA, within
+from studies.releases import DELTA, plan_of, within
 from studies.tables import every_count, trips_between
 
 RUNS = 2
@@ -104,13 +104,8 @@ class System:
 def measured() -> Benchmark:
     """The workload."""
     counts = trips_between(DATA / CASES[0].folder)
-    plan = hr.make_plan(
-        counts.tree,
-        budget=within("1"),
-        workload=hr.Cuboids(MARGINS, chain=True),
-        measure=hr.All(),
-        allocation=hr.Uniform(),
-    )
+    workload = hr.Cuboids(MARGINS, chain=True)
+    plan = plan_of(counts.tree, within("1"), hr.All(), workload=workload)
     system = System(as_tables(plan.design).observed, counts)
     solvers = {OURS: system.ours, LSQR: system.by_lsqr, CG: system.by_cg}
     tables = [system.noisy(seed) for seed in range(RUNS + 1)]

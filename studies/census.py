@@ -6,7 +6,7 @@ noise is seeded.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -55,12 +55,9 @@ groups (Wright & Irimata 2021, SSS2021-02: 450 to 499)."""
 CORRECTIONS = 4
 """How often importances are corrected, the first ones included."""
 
-Estimate = Callable[[Table, ByCuboid], Mapping[int, Int64]]
-"""From noisy tables to counts of every level, detail layout."""
-
 
 def bureau_way(table: Table, noisy: ByCuboid) -> Mapping[int, Int64]:
-    """As the Bureau estimated."""
+    """As the Bureau estimated: counts of every level, detail layout."""
     model, total = table.spine.model, table.counts.total
     return bureau_counts(model, noisy, total, CHAIN, table.spine.is_free)
 
@@ -144,7 +141,7 @@ def least_largest_ratio(production: Table, file: Path) -> Table:
         production: by its own shares.
         file: the production's; one beside it is written.
     """
-    own, wanted = file.with_name("least_largest_ratio.toml"), dict[str, float]()
+    own, wanted = file.with_name("least_largest_ratio.toml"), {}
     expected = errors_of(production.plan)
     for level, query in product(LEVELS, COLUMNS):
         levels = (f"{code}.{code}" for code in query.split(" × ") if code)
@@ -247,7 +244,7 @@ def draw(found: Mapping[str, Errors]) -> None:
         for axes, level in zip(shown, STEPS, strict=False):
             steps = errors.by_size(level)
             middle = [low + STEPS[level] / 2 for low in steps]
-            axes.plot(middle, [share for _, share in steps.values()], **style)
+            axes.plot(middle, [*steps.values()], **style)
         bias = errors.mean_bias(LEVELS.index("block_group"))
         shown[2].plot(bias, marker="o", markersize=3, **style)
     for axes, most, name in zip(
@@ -273,7 +270,7 @@ def main(data: Path) -> None:
         write_files(Path(folder), data / "pl94_ri_2010")
         cube, production = (Table.read(Path(folder) / f) for f in ("release.toml", PRODUCTION))
         least = least_largest_ratio(production, Path(folder) / PRODUCTION)
-    ways: dict[str, tuple[Table, Estimate]] = {
+    ways = {
         BUREAU: (production, bureau_way),
         OURS: (production, our_way),
         LEAST: (least, our_way),

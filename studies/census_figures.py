@@ -61,28 +61,24 @@ class Errors:
                 self.within[level].append(largest_within(*groups))
 
     def figure(self, level: int, query: str) -> tuple[float, float]:
-        """Mean absolute error, people, and its Monte Carlo standard error, 0 of a single run."""
+        """Mean absolute error, people, and its Monte Carlo standard error."""
         runs = self.means[level, query]
-        error = np.std(runs, ddof=1) / len(runs) ** 0.5 if len(runs) > 1 else 0.0
-        return float(np.mean(runs)), float(error)
+        return float(np.mean(runs)), float(np.std(runs, ddof=1) / len(runs) ** 0.5)
 
     def mean_bias(self, level: int) -> Float64:
         """By size of the true count: the mean error of a group, people; NaN where there is none."""
         return np.asarray(np.mean(self.bias[level], axis=0))
 
-    def by_size(self, level: int) -> dict[int, tuple[int, float]]:
-        """By total, in steps: how many areas there are over all runs, and the share within."""
+    def by_size(self, level: int) -> dict[int, float]:
+        """By total, in steps: the share of areas within over all runs."""
         totals, good = (np.concatenate(each) for each in zip(*self.within[level], strict=True))
         step = totals // STEPS[level] * STEPS[level]
-        return {
-            int(low): (int((step == low).sum()), good[step == low].mean())
-            for low in np.unique(step)
-        }
+        return {int(low): good[step == low].mean() for low in np.unique(step)}
 
     def sure_from(self, level: int) -> int:
         """The least step from which up every step reaches 95 %, people."""
         steps = self.by_size(level).items()
-        unsure = [low + STEPS[level] for low, (_, share) in steps if share < SURE]
+        unsure = [low + STEPS[level] for low, share in steps if share < SURE]
         return max(unsure, default=0)
 
 

@@ -22,7 +22,6 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.answers.spine import SpineAnswers, keys_beside
 from hedgerow.release.answers.sums import Sums
-from hedgerow.release.answers.tables import Asked
 from hedgerow.release.descent.jobs import tell_nobody
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -85,7 +84,7 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> pl.DataFrame:
     """Return the coverage of every level × query over the seeds."""
     plan, counts, tree = table.plan, table.counts, table.plan.tree
     answers, spine = cast("SpineAnswers", answers_of(plan)), table.spine.shape.axes[0]
-    asked, known, rows = list[Asked](), [], []
+    asked, known, rows = [], [], []
     for level, columns in product(range(len(LEVELS)), queries):
         above = tree.axes[0].levels[: spine.given.index(level)]
         along = dict(zip([tree.axes[0].name], above[-1:], strict=False))  # none: the total

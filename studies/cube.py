@@ -25,7 +25,7 @@ from studies.boninsegna.releases import loose_rho
 from studies.constrained import Constrained
 from studies.page import keep, markdown, with_data
 from studies.releases import by_pass, rmse, trips_plan, within
-from studies.tables import TRIPS, every_count, trips_between
+from studies.tables import ENDS, TRIPS, every_count, trips_between
 
 EPSILONS = ("0.1", "1", "10")
 OPTIMUM_CELLS, OPTIMUM_RUNS = 1 << 18, 3
@@ -52,10 +52,10 @@ class Case:
     shares: tuple[int, ...]
     runs: int = 10
 
-    def axis_shares(self) -> dict[str, list[Fraction]]:
+    @property
+    def allocation(self) -> hr.Shares:
         """The same for both axes."""
-        each = [Fraction(share, 100) for share in self.shares]
-        return {"origin": each, "destination": each}
+        return hr.Shares({end: [Fraction(share, 100) for share in self.shares] for end in ENDS})
 
 
 CASES = (
@@ -97,7 +97,7 @@ class Optimum:
 def on_table(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Tally]:
     """The errors of all methods under the seeds 0, 1, … , of every combination of levels."""
     tree, budget = counts.tree, within(epsilon)
-    cuboids, cube = [*shape_of_tree(tree).cuboids()], (hr.Shares(case.axis_shares()), hr.Cube())
+    cuboids, cube = [*shape_of_tree(tree).cuboids()], (case.allocation, hr.Cube())
     plans = {
         INF_TDA: trips_plan(tree, loose_rho(epsilon), hr.Survivors()),
         CHAIN: trips_plan(tree, budget, hr.All()),
@@ -108,7 +108,7 @@ def on_table(counts: hr.Counts, case: Case, epsilon: str) -> dict[str, Tally]:
     def simulated(method: Releasing, runs: int) -> Tally:
         return Tally.of_seeds(counts, method, cuboids, range(runs))
 
-    found = dict[str, Tally]()
+    found = {}
     for name, plan in plans.items():
         estimator = hr.Chebyshev() if name == INF_TDA else hr.Euclidean()
         found[name] = simulated(by_pass(plan, estimator), case.runs)
@@ -196,7 +196,7 @@ first: its destinations. The shares of a cube decide what else gains.
 
 def main(data: Path) -> None:
     """Run every table and write the page."""
-    sections, every = [], dict[str, dict[str, dict[str, Tally]]]()
+    sections, every = [], {}
     for case in CASES:
         counts = trips_between(data / case.folder)
         every[case.name] = {epsilon: on_table(counts, case, epsilon) for epsilon in EPSILONS}

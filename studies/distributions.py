@@ -5,7 +5,7 @@ a pinned seed on synthetic and public data: these are studies of error, not rele
 replace-one and N is public throughout, so a level under ε_i has noise of scale 2/ε_i.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,9 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.estimate.running_sums import Decoded, Strategy
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from studies.opendp_tree import opendp_tree
-from studies.page import ROOT, data_folder, keep, markdown
+from studies.page import ROOT, keep, markdown, mean_of, with_data
 from studies.rameshwar.isotonic import isotonic_squared
-from studies.rameshwar.trees import Level, TreeRelease, Trees, level_sums, tilted, trimmed_error
+from studies.rameshwar.trees import TreeRelease, Trees, level_sums, tilted, trimmed_error
 from studies.showing import panels, save
 
 Row = Sequence[object]
@@ -32,7 +32,7 @@ MOST_BINS = 10_000
 
 def against_opendp(rng: Generator) -> str:
     """Root mean squared error of the CDF's counts on a log-normal column of 20,000 records."""
-    rows, total = list[Row](), 20_000
+    rows, total = [], 20_000
     values = np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0)
     for bins in (100, 1000, 10_000):
         leaves = np.bincount(Ranges.equal_width("x", 0, 200_000, bins).bin(values), minlength=bins)
@@ -107,7 +107,7 @@ def strategies(bins: int) -> tuple[Float64, Float64]:
 
 def yardstick(rng: Generator) -> str:
     """ZCDP: the tree, two factorisations of the prefix sums, an integer version, the bound."""
-    rows, mechanism = list[Row](), DiscreteGaussian
+    rows, mechanism = [], DiscreteGaussian
     for bins in (16, 64, 100, 256, 1024, 10_000, 1_000_000):
         tree = trimmed_error(best_branching(bins, mechanism=mechanism), mechanism=mechanism)
         bound = float(singular_values(bins).sum() ** 2 / (bins * (bins - 1)))
@@ -183,7 +183,7 @@ class Forest(Trees):
         for start in self.one[:0:-1]:
             last = last[start[1:] - 1]
             lasts.append(last)
-        levels = list[Level]()
+        levels = []
         for last, start in zip(lasts[::-1], self.starts, strict=True):
             estimate = np.diff(cumulative[:, last], axis=1, prepend=0.0).ravel()
             errors = np.diff(decode[last], axis=0, prepend=0.0)
@@ -212,30 +212,25 @@ def whole_toeplitz(bins: int) -> tuple[int, Float64]:
     return strategy.distance_squared, decode - np.outer(errors.pull[1:], decode[-1])
 
 
-def consistent_columns(bins: int, data: Path, rng: Generator) -> list[tuple[str, int, Int64]]:
+def consistent_columns(bins: int, data: Path, rng: Generator) -> Iterator[tuple[str, int, Int64]]:
     """Name, N and leaves of the columns that the consistent estimates are compared on."""
-    found: list[tuple[str, int, Int64]] = []
     file, column, high = COLUMNS[CHOSEN]
-    real = numeric_column(data, file, column) if data.is_dir() else np.empty(0)
+    real = numeric_column(data, file, column)
     for total in (900, 20_000):
-        columns = [
-            ("uniform", rng.random(total), 1.0),
-            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 200_000.0),
-        ]
-        if len(real):
-            some = rng.choice(real, total, replace=False)
-            columns.append((CHOSEN.split(",", maxsplit=1)[0], some, float(high)))
-        for title, values, most in columns:
+        for title, values, most in (
+            ("uniform", rng.random(total), 1),
+            ("log-normal", np.minimum(rng.lognormal(10.3, 0.7, total), 199_999.0), 200_000),
+            (CHOSEN.split(",", maxsplit=1)[0], rng.choice(real, total, replace=False), high),
+        ):
             ranges = Ranges.equal_width("x", 0, most, bins, out_of_bounds="clamp")
-            found.append((title, total, np.bincount(ranges.bin(values), minlength=bins)))
-    return found
+            yield title, total, np.bincount(ranges.bin(values), minlength=bins)
 
 
 def root_mean(cdfs: Float64 | Int64, truth: Int64) -> tuple[float, float]:
     """The root mean squared error of (runs, K) cumulative counts, and its standard error."""
-    squares = ((cdfs - truth) ** 2).mean(axis=1)
-    root = np.sqrt(squares.mean())
-    return root, squares.std() / np.sqrt(len(squares)) / (2 * root)
+    mean, error = mean_of(((cdfs - truth) ** 2).mean(axis=1))
+    root = np.sqrt(mean)
+    return root, error / (2 * root)
 
 
 RUNS = 400
@@ -245,13 +240,12 @@ TILT = 0.8
 
 def consistent_errors(
     bins: int, data: Path, rng: Generator
-) -> list[tuple[str, int, float, list[tuple[float, float]]]]:
+) -> Iterator[tuple[str, int, float, list[tuple[float, float]]]]:
     """Column, N, ρ and the errors of five consistent estimates, and of the two linear ones."""
     design = best_branching(bins, mechanism=DiscreteGaussian)
     other_rng = np.random.default_rng(SEED + 2)
     price, decode = whole_toeplitz(bins)
-    columns = consistent_columns(bins, data, rng)
-    rows = []
+    columns = [*consistent_columns(bins, data, rng)]
     for rho in RHOS:
         tree = Forest(design, rho, RUNS)
         top = Forest(tilted(design, TILT), rho, RUNS)
@@ -262,20 +256,19 @@ def consistent_errors(
         for name, total, leaves in columns:
             truth = np.cumsum(leaves)
             linear, descended = tree.estimates(leaves, rng)
-            toeplitz, monotone = truth + errors, list[Int64]()
+            toeplitz, monotone = truth + errors, []
             for cdfs, variances in ((linear, cuts), (toeplitz, own)):
                 monotone.append(np.array([isotonic_squared(cdf, total, variances) for cdf in cdfs]))
             whole = tree.made_whole(toeplitz, decode, total)
             heavy = top.estimates(leaves, other_rng)[1]
             found: list[Float64 | Int64] = [descended, *monotone, whole, heavy, linear, toeplitz]
-            rows.append((name, total, rho, [root_mean(cdfs, truth) for cdfs in found]))
-    return rows
+            yield name, total, rho, [root_mean(cdfs, truth) for cdfs in found]
 
 
 def after_consistency(data: Path) -> str:
     """ZCDP: what users get, from the tree and from the Toeplitz strategy in integers."""
     rng = np.random.default_rng(SEED + 1)
-    rows, short, medians = list[Row](), list[Row](), dict[int, float]()
+    rows, short, medians = [], [], {}
     for bins in (64, 100, 256, 997, 2048):
         ratios = []
         for name, total, rho, found in consistent_errors(bins, data, rng):
@@ -367,7 +360,7 @@ running sums have a proved bound within half a percent of the noise \
 
 def real_columns(data: Path, rng: Generator) -> tuple[str, dict[str, tuple[Float64, ...]]]:
     """Median, deciles and CDF of real columns in 1,000 bins at three ε; curves for the picture."""
-    rows, curves = list[Row](), dict[str, tuple[Float64, ...]]()
+    rows, curves = [], dict[str, tuple[Float64, ...]]()
     ranks, design = np.arange(1, 10) / 10, best_branching(1000, mechanism=DiscreteLaplace)
     for name, (file, column, high) in COLUMNS.items():
         values = numeric_column(data, file, column)
@@ -404,20 +397,16 @@ def picture(curves: Mapping[str, tuple[Float64, ...]]) -> None:
     save(figure, "distributions_study", 110, ROOT / "docs")
 
 
-def main() -> None:
+def main(data: Path) -> None:
     """Run all sections and write the page and the picture."""
-    data = data_folder()
     rng = np.random.default_rng(SEED)
     parts = [against_opendp(rng), yardstick(rng), after_consistency(data)]
-    if data.is_dir():
-        text, curves = real_columns(data, rng)
-        parts.append(text + "\n![CDFs](distributions_study.png)\n")
-        picture(curves)
-    else:
-        print(f"skipped: the real columns are not at {data}")
+    text, curves = real_columns(data, rng)
+    parts.append(text + "\n![CDFs](distributions_study.png)\n")
+    picture(curves)
     page = "# Distributions\n\nMade by `studies/distributions.py`.\n\n" + "\n".join(parts)
     keep("distributions_study", page)
 
 
 if __name__ == "__main__":
-    main()
+    with_data(main)

@@ -124,14 +124,12 @@ def read(file: Path | str, columns: list[str] | None = None) -> pl.DataFrame:
     return pl.read_parquet(path, columns=columns)
 
 
-def data_folder() -> Path:
-    """The folder of real tables that the command line names, or the one beside the repository."""
-    return Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else DATA
-
-
 def with_data(study: Callable[[Path], None]) -> None:
-    """Run a wider study on the folder of real tables; say so where there is none."""
-    data = data_folder()
+    """Run a wider study on the folder of real tables that the command line names, or on `DATA`.
+
+    It says so where there is none.
+    """
+    data = Path(*sys.argv[1:2] or DATA.parts).resolve()
     if data.is_dir():
         study(data)
     else:

@@ -169,8 +169,7 @@ class Table:
             if table[~self.spine.is_free[cell]].any():
                 raise ValueError(f"there is somebody in a cell that is 0 by rule at level {level}")
             if level > 0:
-                families = np.diff(here.spine.child_start[level - 1])
-                parent = np.repeat(np.arange(len(families), dtype=np.int32), families)[node]
+                parent = here.spine.parents(level).astype(np.int32)[node]
                 (layout, nodes), sums = self.detail(level - 1), np.zeros_like(counts[level - 1])
                 layout.add(sums, nodes, parent, cell, table)
                 if (sums != counts[level - 1]).any():

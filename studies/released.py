@@ -177,7 +177,7 @@ Comparisons = Mapping[tuple[str, str, str], list[Compared]]
 
 def compared(table: Table, budget: Budget, kind: str) -> list[Compared]:
     """All allocations of a table, budget and importance, on the same seeds."""
-    tree, found = table.counts.tree, list[Compared]()
+    tree, found = table.counts.tree, []
     costs = np.zeros(tree.depth + 1)
     costs[table.depths] = np.array(table.importance(kind)) * [tree.nodes(t) for t in table.depths]
     costs /= costs.sum()

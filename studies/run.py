@@ -136,7 +136,7 @@ def run_all(studies: Sequence[str], console: Console) -> list[Outcome]:
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     )  # fmt: skip
-    running, ended = Running(), list[Outcome]()
+    running, ended = Running(), []
     with (
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
         ThreadPoolExecutor(AT_ONCE) as pool,

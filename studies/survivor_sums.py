@@ -192,7 +192,7 @@ def verdict(rows: Sequence[Row]) -> str:
 
 def main(folder: Path) -> None:
     """Simulate all cases and write the page."""
-    every, parts = list[Row](), list[str]()
+    every, parts = list[Row](), []
     for case in CASES:
         rows = [*simulated(trips_between(folder / case.folder), case, RUNS)]
         every += rows

@@ -37,11 +37,10 @@ def every_count(counts: hr.Counts, levels: Levels) -> Int64:
     return dense(counts.tree, levels, *true_cells(counts, levels))
 
 
-def leaves_of(release: hr.Release) -> Int64:
-    """The released counts of all leaves: one dimension an axis."""
-    finest = release.plan.levels[-1]
-    nodes = release.content.nodes[finest]
-    return dense(release.plan.tree, finest, nodes.codes, nodes.counts)
+def released_counts(release: hr.Release) -> list[Int64]:
+    """The released counts of all cells of each depth: one dimension an axis."""
+    tree, nodes = release.plan.tree, release.content.nodes
+    return [dense(tree, levels, nodes[levels].codes, nodes[levels].counts) for levels in tree.chain]
 
 
 def census_of(frame: pl.DataFrame, levels: Sequence[str], count: str) -> hr.Counts:

@@ -98,7 +98,7 @@ def trips_plans(tree: Tree) -> dict[str, hr.Plan]:
         MORE: hr.Cuboids(more, chain=True),
         CUBE: hr.Cube(),
     }
-    shares = {CUBE: hr.Shares(CASES[0].axis_shares())}
+    shares = {CUBE: CASES[0].allocation}
     return {
         name: trips_plan(tree, within("1"), hr.All(), shares.get(name), workload)
         for name, workload in workloads.items()

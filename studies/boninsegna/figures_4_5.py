@@ -140,12 +140,12 @@ def picture(found: Results, paper: Results, metric: str, names: list[str], name:
     for panel, (epsilon, table) in zip(axes, product(EPSILONS, names), strict=True):
         for method, colour in COLOURS.items():
             if is_error or method != SH_AS_RUN:
-                ours: Curve = getattr(found[table, method, epsilon], metric)
-                theirs: Curve = getattr(paper[table, THEIRS[method], epsilon], metric)
+                ours = getattr(found[table, method, epsilon], metric)
+                theirs = getattr(paper[table, THEIRS[method], epsilon], metric)
                 panel.plot(*ours.below, color=colour, lw=1.2, label=f"ours: {method}")
                 panel.plot(*theirs.below, MARKS[method], label=f"paper: {THEIRS[method]}",
                            color=colour, ms=4, mfc="none")  # fmt: skip
-        best: Curve = getattr(found[table, OURS, epsilon], metric)
+        best = getattr(found[table, OURS, epsilon], metric)
         panel.plot(*best.below, "k--", lw=1.2, label="Hedgerow")
         panel.set_title(f"{table}, ε = {epsilon}", fontsize=8)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -120,7 +120,7 @@ class Level:
             totals_apart: whether the totals are left out of what the family's cells are fitted to.
         """
         support, total = self.model.support, None
-        column, entries = list[Int64](), 0
+        column, entries = [], 0
         weight, measured = [np.zeros(0)], [np.zeros((len(nodes), 0))]
         for query in self.cuboids:
             if query.is_total and totals_apart:

@@ -58,7 +58,7 @@ def _line(case: Case, target: float) -> tuple[object, ...]:
     budgets = case.cheapest(target)
     epsilon = budgets.sum()
     back = total_error(case.planned(), case.optimum(epsilon)) / target
-    seen = case.expected(budgets).sum() / target
+    seen = case.by_level(budgets).sum() / target
     return case.name, target, epsilon, budgets[2] / epsilon, seen, back
 
 

@@ -125,21 +125,15 @@ def draw_moments(panels: Sequence[Axes], points: Sequence[Point]) -> None:
     Bias² is left out where it is below twice its Monte Carlo error.
     """
     x = [point.epsilon for point in points]
-    kinds = (
-        ("uniform", UNIFORM, "s--"),
-        ("optimum", OPTIMUM, "s--"),
-        ("Hedgerow's own", OWN, "^:"),
-    )
-    for i, (name, colour, mark) in enumerate(kinds):
-        hier = [point.hier[i] for point in points]
-        label = name
-        if i < 2:
-            for k, axes in enumerate(panels):
-                closed = [point.clipped[2 * i + k] for point in points]
-                axes.plot(x, closed, "o-", color=colour, label=f"{name}, No Hier.")
-            label += ", w/ Hier."
-        bias2 = [each.bias2 if each.bias2 > 2 * each.error else np.nan for each in hier]
-        for axes, values in zip(panels, (bias2, [h.variance for h in hier]), strict=True):
-            axes.plot(x, values, mark, color=colour, markersize=4, label=label)
-    for axes, what in zip(panels, ("bias²", "variance"), strict=True):
+    closed = np.array([point.clipped[:4] for point in points]).reshape(-1, 2, 2)
+    hier = np.array([
+        [(h.bias2 if h.bias2 > 2 * h.error else np.nan, h.variance) for h in point.hier]
+        for point in points
+    ])  # fmt: skip
+    for k, (axes, what) in enumerate(zip(panels, ("bias²", "variance"), strict=True)):
+        for i, (name, colour) in enumerate((("uniform", UNIFORM), ("optimum", OPTIMUM))):
+            axes.plot(x, closed[:, i, k], "o-", color=colour, label=f"{name}, No Hier.")
+            label = f"{name}, w/ Hier."
+            axes.plot(x, hier[:, i, k], "s--", color=colour, markersize=4, label=label)
+        axes.plot(x, hier[:, 2, k], "^:", color=OWN, markersize=4, label="Hedgerow's own")
         axes.set(yscale="log", xlabel="ε", ylabel=f"{what} (records²)")

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 from numpy.random import Generator
 
 import hedgerow as hr
@@ -11,7 +10,7 @@ from hedgerow.arrays import Float64, Int64
 from studies.ko.releasing import Moments, moments, released
 from studies.ko.tables import Case, uniform
 from studies.releases import plan_of, seeded
-from studies.tables import leaves_of
+from studies.tables import released_counts
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,6 @@ def own_releases(case: Case, epsilon: float, runs: int) -> list[list[Int64]]:
         hr.All(),
         hr.Optimal(objective="released"),
     )
-    releases = (seeded(case.counts, plan, hr.Euclidean(), seed) for seed in range(runs))
     return [
-        [np.array([shown.sum()]), np.add.reduceat(shown, case.tract_start[:-1]), shown]
-        for shown in map(leaves_of, releases)
+        released_counts(seeded(case.counts, plan, hr.Euclidean(), seed)) for seed in range(runs)
     ]

@@ -85,14 +85,10 @@ class Case:
         ]
         return np.array(found).T
 
-    def expected(self, budgets: Float64) -> Float64:
-        """Bias² and variance over all levels."""
-        total: Float64 = self.by_level(budgets).sum(axis=1)
-        return total
-
     def clipped(self, epsilon: float) -> Float64:
         """Bias² and variance of uniform shares and of the optimum, and their ratios: (6)."""
-        both = [self.expected(shares) for shares in (uniform(epsilon), self.optimum(epsilon))]
+        shares = uniform(epsilon), self.optimum(epsilon)
+        both = [self.by_level(each).sum(axis=1) for each in shares]
         return np.array([*both, both[0] / both[1]]).ravel()
 
 

@@ -110,7 +110,7 @@ def picture_of(found: Mapping[str, Sequence[float]]) -> str:
     """Bars of the paper's reductions and ours."""
     figure, axes = panels(2, size=(5, 3.8))
     for k, (panel, what) in enumerate(zip(axes, WHAT, strict=False)):
-        heights = dict[str, list[float]]()
+        heights = {}
         styles = list[Mapping[str, Any]]()
         for kind, place in (("as measured", k), ("clipped", k + 2)):
             heights[f"paper, {kind}"] = [printed[place] for printed in PRINTED.values()]

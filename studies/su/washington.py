@@ -18,6 +18,7 @@ from hedgerow.noise.cell_error import DiscreteGaussianError
 from hedgerow.noise.loss import precision_of
 from hedgerow.plan.cuboids import Measure
 from studies.page import read
+from studies.releases import plan_of
 from studies.su.census import LEVEL
 from studies.tables import BLOCKS, census_of
 
@@ -102,10 +103,6 @@ def released(
     """
     counts = census_of(counts_of(column), LEVELS[1:], column)
     costs = [1 / (2 * NOISE[name].sigma2 * factor) for name in LEVELS]
-    plan = hr.make_plan(
-        counts.tree,
-        budget=hr.Rho(sum(costs)),
-        allocation=hr.Shares([cost / sum(costs) for cost in costs]),
-        measure=measure,
-    )
+    shares = hr.Shares([cost / sum(costs) for cost in costs])
+    plan = plan_of(counts.tree, hr.Rho(sum(costs)), measure, shares)
     return simulated_releases(plan, hr.Prior(counts, public=True), estimator, runs=runs, seed=6)[0]

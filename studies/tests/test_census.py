@@ -80,7 +80,7 @@ def test_block_groups_are_sure_from_the_last_step_that_is_not():
     totals, good = np.repeat([120, 170, 220], 10), np.ones(30, dtype=bool)
     good[12] = False
     errors.within = {3: [(totals, good)], 4: [(totals, good | True)]}
-    assert errors.by_size(3)[150] == (10, 0.9)
+    assert errors.by_size(3)[150] == 0.9
     assert errors.sure_from(3) == 200
     assert errors.sure_from(4) == 0
 

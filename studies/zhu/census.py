@@ -16,7 +16,6 @@ from studies.zhu.projection_error import (
     LaplaceNorm,
     bias_bound,
     projected_variance,
-    sharper_bias_bound,
 )
 from studies.zhu.skewness import bias_of_clipping, least_bias_of_clipping
 
@@ -65,7 +64,7 @@ def main() -> Study:
     printed, bound = (bias_bound(norm, NM_LEAST, t) for t in (PRINTED_TOTAL, total))
     rng = np.random.default_rng(2022)
     text = TEXT.format(printed=printed, part_a=PART[0], part_t=PART[1], total=total, bound=bound,
-                       sharper=sharper_bias_bound(norm, NM_LEAST))  # fmt: skip
+                       sharper=norm.mean_outside(NM_LEAST))  # fmt: skip
     families = _families()
     heads = "state | counties | least | Theorem 11 | without C' | clipping | equal counties"
     text += markdown(heads, _worst(families), " |  | ,.0f | .3g")
@@ -145,7 +144,7 @@ def _worst(families: dict[str, Float64]) -> list[tuple[Any, ...]]:
     for state, people in families.items():
         norm = LaplaceNorm(len(people), NM_SCALE)
         total = int(people.sum())
-        bounds = bias_bound(norm, people.min(), total), sharper_bias_bound(norm, people.min())
+        bounds = bias_bound(norm, people.min(), total), norm.mean_outside(people.min())
         clipped = bias_of_clipping(LaplaceError(), 1 / NM_SCALE, people)
         even = least_bias_of_clipping(LaplaceError(), 1 / NM_SCALE, total, len(people))
         found.append((state, len(people), people.min(), *bounds, clipped, even))

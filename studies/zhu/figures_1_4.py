@@ -10,7 +10,7 @@ from studies.ko.releasing import projected
 from studies.page import Row, Study, markdown, mean_of, read, unprinted
 from studies.showing import OPTIMUM, UNIFORM, panels, save
 from studies.tables import BLOCKS
-from studies.zhu.projection_error import GeometricNorm, bias_bound, sharper_bias_bound
+from studies.zhu.projection_error import GeometricNorm, bias_bound
 
 GROUP = "pop_nhpi"
 SCALE = 2.0  # double-sided geometric noise, ε = 0.5
@@ -50,7 +50,7 @@ def main() -> Study:
         bias = after.mean(axis=0)
         means[shift] = bias[0], (after.std(axis=0) / np.sqrt(RUNS))[0]
         lines.append((shift, least, before[:, 0].mean(), means[shift], bias[1], bias[-1],
-                      bounds[shift], sharper_bias_bound(norm, least)))  # fmt: skip
+                      bounds[shift], norm.mean_outside(least)))  # fmt: skip
     text = TEXT.format(cells=len(counts), total=int(counts.sum()), first=int(counts[0]),
                        second=int(counts[1]), runs=RUNS, bound=bounds[50],
                        after=bounds[150], norm=norm.mean_outside(0))  # fmt: skip

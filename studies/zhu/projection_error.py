@@ -92,18 +92,13 @@ def bias_bound(norm: LaplaceNorm | GeometricNorm, smallest: float, total: float)
     ``C' P(‖η‖₁ > r)``: r is the smallest count of the family; C' = Σx - r is how far a feasible
     vector can be from the truth. Within the ball ‖η‖₁ <= r nothing is clipped and the error is
     symmetric.
-    """
-    return (total - smallest) * norm.outside(smallest)
 
-
-def sharper_bias_bound(norm: LaplaceNorm | GeometricNorm, smallest: float) -> float:
-    """A bound (records) that does not grow with the total: E[‖η‖₁; ‖η‖₁ > r].
-
-    The truth is feasible and a projection onto a convex set brings no two points further apart in
+    ``norm.mean_outside(r)``, E[‖η‖₁; ‖η‖₁ > r], is a bound, too, that does not grow with the total:
+    the truth is feasible and a projection onto a convex set brings no two points further apart in
     l2, so ‖error‖_∞ <= ‖error‖₂ <= ‖η‖₂ <= ‖η‖₁, outside the ball as inside; the rest is the proof
     of Theorem 11, without C'.
     """
-    return norm.mean_outside(smallest)
+    return (total - smallest) * norm.outside(smallest)
 
 
 def projected_variance(noise_variance: float, siblings: int) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import benchmarks.clock
-from benchmarks.clock import Clock, fastest, forget
+from benchmarks.clock import Clock, Timed, fastest, forget
 from hedgerow.kernels import _threads
 from hedgerow.noise.mechanisms import DiscreteGaussian
 from hedgerow.privacy.accountant.accountant import delta_bounds
@@ -32,10 +32,11 @@ def test_the_fastest_of_turns_is_kept_and_the_first_is_not_counted(monkeypatch):
     assert (found["a"].wall, found["b"].wall) == (5, 3)
 
 
-def test_what_a_timed_task_returns_is_kept():
-    time, result = Clock().timed("a", lambda k: k + 1, 4)
-    assert result == 5
-    assert time.wall > 0
+def test_what_a_timed_task_returns_is_kept_with_its_seconds(monkeypatch):
+    wall, processor = iter([2, 5]), iter([10, 14])
+    known = SimpleNamespace(perf_counter=lambda: next(wall), process_time=lambda: next(processor))
+    monkeypatch.setattr("benchmarks.clock.time", known)
+    assert Clock().timed("a", lambda k: k + 1, 4) == (Timed(3, 4), 5)
 
 
 @pytest.mark.parametrize(

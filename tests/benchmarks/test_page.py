@@ -1,6 +1,7 @@
 """The page of benchmarks says what was measured, and is made of what was kept alone."""
 
 import json
+import time
 
 import pytest
 
@@ -22,7 +23,7 @@ TWO = Benchmark("Of two", "More text.")
 def folder(tmp_path, capsys):
     """Two benchmarks that have been kept."""
     kept = tmp_path / "benchmarks"
-    publish("zwei", lambda: TWO, kept)
+    publish("zwei", lambda: time.sleep(0.1) or TWO, kept)
     publish("accounting", lambda: ONE, kept)
     capsys.readouterr()
     return kept
@@ -37,6 +38,7 @@ def test_a_benchmark_is_kept_with_its_figures_and_where_it_ran(folder):
     assert {"python", "numpy", "numba", "polars"} <= set(kept["versions"])
     assert kept["commit"]
     assert len(kept["load"]) == 2
+    assert json.loads((folder / "zwei.json").read_text(encoding="utf-8"))["seconds"] >= 0.1
 
 
 def test_the_page_has_every_benchmark_in_order_with_its_ratios_and_pictures(folder):
