@@ -342,9 +342,8 @@ class PlannedTables(Joint):
         """Return the variances of listed estimates: float64 (cells), records²."""
         variances = super().variances_at(cuboid, codes)
         if self.public_margin is not None and self.is_known(cuboid):
-            alone = self._alone(cuboid, self.public_margin)
-            is_fixed = np.logical_and.reduce([a[c] for a, c in zip(alone, codes, strict=True)])
-            variances[is_fixed] = 0.0
+            each = zip(self._alone(cuboid, self.public_margin), codes, strict=True)
+            variances[np.logical_and.reduce([alone[code] for alone, code in each])] = 0.0
         return variances
 
     def _alone(self, cuboid: Levels, public: Levels) -> list[Bool]:
