@@ -94,7 +94,7 @@ def drawn(rng, kind):
 # --- what is allocated, and what it costs -------------------------------------------------------
 
 
-def variances(problem: Problem, plan: hr.Plan) -> np.ndarray:
+def variances(problem, plan):
     """The mean variance of each cuboid that can be measured, in the model of its workload.
 
     Times the part of all worst changes that one unit can make at once, to the power of the noise.
@@ -132,7 +132,7 @@ Made = tuple[hr.Plan, float]
 Maker = Callable[[np.random.Generator, str], Made]
 
 
-def optimal(rng, kind) -> Made:
+def optimal(rng, kind):
     problem, how = drawn(rng, kind)
     objective: Any = "largest" if "largest" in kind else "released"
     importance = weights(rng, problem.tree, problem.cuboids, kind)
@@ -143,13 +143,13 @@ def optimal(rng, kind) -> Made:
     return plan, float(costs.max() if objective == "largest" else costs @ cells)
 
 
-def fair(rng, kind) -> Made:
+def fair(rng, kind):
     problem, how = drawn(rng, kind)
     plan = hr.make_plan(problem.tree, allocation=hr.Fair(float(rng.uniform(1.2, 4))), **how)
     return plan, float(variances(problem, plan).sum())
 
 
-def cheapest(rng, kind) -> Made:
+def cheapest(rng, kind):
     problem, how = drawn(rng, kind)
     del how["budget"]
     if "level" in kind:
@@ -197,7 +197,7 @@ KINDS: Mapping[str, Maker] = {
 }
 
 
-def made(kind: str, seed: int) -> Made | None:
+def made(kind, seed):
     """The plan of a kind and a seed, and what its errors cost; None where there is none."""
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
     try:
@@ -206,7 +206,7 @@ def made(kind: str, seed: int) -> Made | None:
         return None
 
 
-def record(number: int) -> dict[str, Any]:
+def record(number):
     """What so many plans share and cost, by kind and seed."""
     found = {}
     for seed in range(-(-number // len(KINDS))):
@@ -220,7 +220,7 @@ def record(number: int) -> dict[str, Any]:
     return found
 
 
-def compare(before: Mapping[str, Any]) -> dict[str, list[float | None]]:
+def compare(before):
     """How much more each recorded plan costs now, by kind: None where its hash is what it was."""
     found: dict[str, list[float | None]] = {kind: [] for kind in KINDS}
     for key, old in before.items():
@@ -235,7 +235,7 @@ def compare(before: Mapping[str, Any]) -> dict[str, list[float | None]]:
     return found
 
 
-def main(what: str, file: str, number: int = 510) -> int:
+def main(what, file, number=510):
     """Record, or compare and print a table; return how many plans became worse."""
     path, write = Path(file), sys.stdout.write
     if what == "record":

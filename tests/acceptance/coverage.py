@@ -12,7 +12,6 @@ counts below the edges of a column.
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count
@@ -30,7 +29,7 @@ from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.distribution.cumulative import Cumulative
 from hedgerow.tables.lists.lookup import Lookup
 from tests.acceptance.dense import Dense, random_areas
-from tests.acceptance.random_plans import KINDS, Drawn, drawn
+from tests.acceptance.random_plans import KINDS, drawn
 
 LEAST = 25
 HIGHER = 10**9
@@ -60,7 +59,7 @@ def widened(made):
     return replace(made, plan=replace(plan, budget=budget), in_jobs=False)
 
 
-def is_worth_it(plan) -> bool:
+def is_worth_it(plan):
     """Whether several cuboids are measured, and cells are neither few nor many."""
     kinds = [what for what in plan.by_levels.values() if isinstance(what, Measured | Summed)]
     several = len(kinds) > 1 or isinstance(plan.measure, hr.RunningSums)
@@ -84,7 +83,7 @@ class Held(NamedTuple):
 class Reach:
     """Half widths of an answer, which follow from its variances: found once while these stay."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.known: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def held(self, name, errors, estimate, variance, true):
@@ -108,7 +107,7 @@ class Reach:
 class Asked:
     """What is asked of each release of a plan."""
 
-    def __init__(self, made: Drawn) -> None:
+    def __init__(self, made):
         self.made, self.plan, self.tree = made, made.plan, made.plan.tree
         self.answers, self.reach = answers_of(made.plan), Reach()
         self.dense = Dense(made, made.release())
@@ -135,7 +134,7 @@ class Asked:
             true = [counts[found.members(i)].sum(axis=0).ravel() for i in range(len(found))]
             yield f"areas of {self.tree.name_of(tuple(levels))}", (sums, np.concatenate(true))
 
-    def of(self, release: hr.Release) -> Iterator[tuple[str, Held]]:
+    def of(self, release):
         """What a release says of every answer."""
         content, plan, tree = release.content, self.plan, self.tree
         cells = self.answers.cells(content.stored, plan.levels)
@@ -164,7 +163,7 @@ class Asked:
             name = "counts below edges"
             yield name, self.reach.held(name, cumulative.told, estimate, variance, true)
 
-    def _off_the_chain(self, content) -> Iterator[tuple[str, Held]]:
+    def _off_the_chain(self, content):
         """Sums by cuboids off the chain that are listed and have an interval."""
         axes = self.tree.axes
         off = [tuple(axis.depth if a == i else 0 for i, axis in enumerate(axes))
@@ -198,7 +197,7 @@ class Coverage(NamedTuple):
     sums: float
 
     @property
-    def faults(self) -> list[str]:
+    def faults(self):
         """What is not as it should be, within three Monte Carlo errors."""
         (before, error), (after, other) = self.before, self.after
         found = []
@@ -211,7 +210,7 @@ class Coverage(NamedTuple):
         return found
 
 
-def share(hits, cells) -> tuple[float, float]:
+def share(hits, cells):
     """A share of cells, and its error with releases as the independent draws."""
     hits, cells = np.array(hits, dtype=float), np.array(cells, dtype=float)
     if not cells.sum():
@@ -221,7 +220,7 @@ def share(hits, cells) -> tuple[float, float]:
     return float(mean), float(error)
 
 
-def coverage(made: Drawn, releases: int) -> dict[str, Coverage]:
+def coverage(made, releases):
     """Of each answer, over so many releases."""
     asked, kept = Asked(made), defaultdict(list)
     for seed in range(releases):

@@ -12,13 +12,9 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-import hedgerow as hr
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.plan.cuboids import Measured, Summed
-from tests.acceptance.random_plans import Drawn
-
-RANK = 1e-9
-"""The part of the largest singular value below which one is 0."""
+from tests.estimate.dense import Dense as Oracle
 
 
 def variance_of(mechanism):
@@ -32,43 +28,23 @@ def variance_of(mechanism):
     return 2 * (k**2 @ mass) / (1 + 2 * mass.sum())
 
 
-class Solution:
-    """Estimates of leaves from some rows.
+class Solution(Oracle):
+    """Estimates of leaves from some rows, of which the public ones come last."""
 
-    Attributes:
-        x: float64 (leaves).
-        gain: float64 (leaves, rows).
-    """
-
-    def __init__(self, rows, noisy, weights, variances, exact, known):
-        free = np.eye(rows.shape[1])
-        start = np.zeros(rows.shape[1])
-        if len(exact):
-            _, values, basis = np.linalg.svd(exact)
-            free = basis[(values > RANK * values[0]).sum() :].T
-            start = np.linalg.pinv(exact) @ known
-        half = np.sqrt(weights)[:, None]
-        reduced = half * rows @ free
-        self.gain = free @ np.linalg.pinv(reduced, rcond=RANK) * half.T
-        self.x = start + self.gain @ (noisy - rows @ start)
-        self.variances, self.free, self.seen = variances, free, reduced
+    noisy: np.ndarray
 
     def estimates(self, sums):
-        return sums @ self.x
+        return sums @ self.gain @ self.noisy
 
-    def covariance(self, sums, others=None):
+    def covariance_of(self, sums):
         first = sums @ self.gain
-        second = first if others is None else others @ self.gain
-        return (first * self.variances) @ second.T
-
-    def variance(self, sums):
-        return ((sums @ self.gain) ** 2) @ self.variances
+        return (first * self.variances) @ first.T
 
 
 class Dense:
     """The cells, noisy counts and solutions of a release."""
 
-    def __init__(self, drawn: Drawn, release: hr.Release) -> None:
+    def __init__(self, drawn, release):
         self.plan, self.release, self.counts = drawn.plan, release, drawn.counts
         self.tree = drawn.plan.tree
         sizes = self.tree.sizes(self.tree.chain[-1])
@@ -163,21 +139,15 @@ class Dense:
         nominal = self.is_nominal if nominal is None else nominal
         if (cuboids, nominal) not in self.solved:
             used = [self.rows[levels] for levels in cuboids]
-            variances = np.concatenate([np.full(len(y), true) for _, y, true, _ in used])
-            product = np.concatenate([np.full(len(y), each) for _, y, _, each in used])
-            exact, known = np.zeros((0, self.codes.shape[1])), np.zeros(0)
+            rows = [(a, each if nominal else true, true) for a, _, true, each in used]
+            noisy = [y for _, y, *_ in used]
             if self.plan.public is not None:
-                exact, known = self.sums(self.plan.public), self.truth(self.plan.public)
+                exact = self.sums(self.plan.public)
                 there = exact.any(axis=1)
-                exact, known = exact[there], known[there]
-            self.solved[cuboids, nominal] = Solution(
-                np.vstack([rows for rows, *_ in used]),
-                np.concatenate([y for _, y, *_ in used]),
-                1 / (product if nominal else variances),
-                variances,
-                exact,
-                known,
-            )
+                rows.append((exact[there], 0.0, 0.0))
+                noisy.append(self.truth(self.plan.public)[there])
+            found = self.solved[cuboids, nominal] = Solution.of(rows)
+            found.noisy = np.concatenate(noisy)
         return self.solved[cuboids, nominal]
 
     def solutions(self, levels):
@@ -194,7 +164,7 @@ class Dense:
         tops = [c for c in whole if not any(c != d and within(c, d) for d in whole)]
         found = [self.solution([c for c in whole if within(c, top)])
                  for top in tops if within(levels, top)]  # fmt: skip
-        means = [each.variance(self.sums(levels)).mean() for each in found]
+        means = [each.variances_of(self.sums(levels)).mean() for each in found]
         return [s for s, mean in zip(found, means, strict=True) if mean <= min(means) * (1 + 1e-9)]
 
 

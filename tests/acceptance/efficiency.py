@@ -204,7 +204,7 @@ def judged(kind, seed, who):
     )  # fmt: skip
 
 
-def faults(each: Judged, tolerance=1e-6):
+def faults(each, tolerance=1e-6):
     """What is wrong with what a plan says: nothing, if all is well."""
     if each.gap > tolerance:
         yield f"the program is not solved: {each.gap:.1e}"
@@ -220,7 +220,7 @@ def workloads(number, first=0):
     return [(list(KINDS)[i % len(KINDS)], first + i // len(KINDS)) for i in range(number)]
 
 
-def main(number=200, first=0) -> int:
+def main(number=200, first=0):
     """Judge so many workloads under each kind of neighbours; print a table and what is wrong."""
     found, wrong, write = defaultdict(list), 0, sys.stdout.write
     for kind, seed in workloads(number, first):

@@ -5,7 +5,6 @@
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.release.distribution.cumulative import Cumulative
 from tests.acceptance.dense import Dense, every_cuboid, random_areas
-from tests.acceptance.random_plans import KINDS, Drawn, drawn
+from tests.acceptance.random_plans import KINDS, drawn
 
 ALLOWED = 1e-9
 
@@ -46,7 +45,7 @@ def largest(parts):
 class Beside:
     """A release of a plan, and dense least squares of its noisy counts."""
 
-    def __init__(self, made: Drawn) -> None:
+    def __init__(self, made):
         self.made, self.plan, self.tree = made, made.plan, made.plan.tree
         self.rng = np.random.default_rng(made.seed)
         self.release = made.release()
@@ -58,7 +57,7 @@ class Beside:
         if isinstance(design, PlannedSpine) and not design.is_best:
             self.floor = float(design.model.ratios.min() / design.model.excess)
 
-    def gap(self, what, stated, dense, numbers=None, *, bounds=False) -> Compared:
+    def gap(self, what, stated, dense, numbers=None, *, bounds=False):
         """Numbers beside dense ones: estimates, or variances, which may be bounds."""
         stated, dense = np.asarray(stated, dtype=float), np.asarray(dense, dtype=float)
         apart, below = np.abs(stated - dense), 0.0
@@ -71,17 +70,17 @@ class Beside:
         wide = largest(apart / np.maximum(scale, noise))
         return Compared(what, largest(apart / scale), wide, numbers, below)
 
-    def compared(self, what, levels, sums, estimate, variance) -> Iterator[Compared]:
+    def compared(self, what, levels, sums, estimate, variance):
         """Estimates and variances of sums, beside those of the likeliest solution."""
         yield from min(
             (
                 self.gap(f"{what}: estimates", estimate, each.estimates(sums)),
-                self.gap(f"{what}: variances", variance, each.variance(sums), bounds=True),
+                self.gap(f"{what}: variances", variance, each.variances_of(sums), bounds=True),
             )
             for each in self.dense.solutions(levels)
         )
 
-    def every(self) -> Iterator[Compared]:
+    def every(self):
         yield from self.cells()
         yield from self.figures()
         yield from self.cuboids()
@@ -108,12 +107,12 @@ class Beside:
         best, found = self.dense.solution(whole, nominal=False), [1.0]
         for levels in every:
             sums = self.dense.sums(levels)
-            own = min(each.variance(sums).mean() for each in self.dense.solutions(levels))
-            least = best.variance(sums).mean()
+            own = min(each.variances_of(sums).mean() for each in self.dense.solutions(levels))
+            least = best.variances_of(sums).mean()
             found.append(own / least if own > 1e-9 else 1.0)
         return max(found) ** 0.5 - 1
 
-    def cells(self) -> Iterator[Compared]:
+    def cells(self):
         """Every measured cell of each cuboid of the plan."""
         conditional = None
         if self.dense.chain and not self.whole:
@@ -147,26 +146,30 @@ class Beside:
                     frame["standard_error"].to_numpy() ** 2,
                 )  # fmt: skip
 
-    def figures(self) -> Iterator[Compared]:
+    def figures(self):
         """The mean and the largest variance of each cuboid, as forecasts have them."""
-        design = self.plan.design
-        for levels in self.plan.levels:
+        design, forecast = self.plan.design, hr.forecast(self.plan)
+        for levels, rmse, bound in zip(
+            self.plan.levels, forecast["rmse"], forecast["max_95"], strict=True
+        ):
             below = self.dense.chain and any(self.plan.public or ())  # forecasts know no counts
             if below or not (self.whole or self.plan.is_whole(levels)):
                 continue
             sums = self.dense.sums(levels)
-            exact = [s.variance(sums[sums.any(axis=1)]) for s in self.dense.solutions(levels)]
+            exact = [s.variances_of(sums[sums.any(axis=1)]) for s in self.dense.solutions(levels)]
             if self.dense.chain and not self.whole:  # raw
                 exact = [self.dense.rows[levels][2]] if levels in self.dense.rows else []
             if not exact or not np.size(exact[0]):
                 continue
             for what, figure, of in (
-                ("mean variances", design.mean_variance(levels), np.mean),
+                ("mean variances", rmse**2, np.mean),
                 ("largest variances", design.largest_variance(levels), np.max),
             ):
                 yield min(self.gap(what, figure, of(each), bounds=True) for each in exact)
+            far = bound**2 >= min(map(np.max, exact)) * (1 - ALLOWED) - ALLOWED
+            assert far or design.is_raw(levels)
 
-    def cuboids(self) -> Iterator[Compared]:
+    def cuboids(self):
         """Sums by cuboids that the plan does not have."""
         design = self.plan.design
         asked = [c for c in every_cuboid(self.tree) if c not in self.plan.by_levels]
@@ -186,7 +189,7 @@ class Beside:
         axes = zip(self.tree.axes, levels, strict=True)
         return {a.name: a.levels[k - 1] for i, (a, k) in enumerate(axes) if k and i != but}
 
-    def areas(self) -> Iterator[Compared]:
+    def areas(self):
         """Sums over areas that overlap, beside levels of the other axes."""
         for _ in range(2):
             axis = int(self.rng.integers(len(self.tree.axes)))
@@ -217,7 +220,7 @@ class Beside:
                 frame["standard_error"].to_numpy() ** 2,
             )  # fmt: skip
 
-    def covariances(self) -> Iterator[Compared]:
+    def covariances(self):
         """Covariances of cells, and so the variances of any weighted sums of them."""
         if not self.dense.rows or isinstance(self.plan.measure, hr.RunningSums):
             return
@@ -240,12 +243,14 @@ class Beside:
         except EstimateError:  # along a spine, and of cubes in several boxes
             return
         stacked, solution = np.array(sums), self.dense.solutions(places[-1])[0]
-        yield self.gap("covariances", found, solution.covariance(stacked))
+        yield self.gap("covariances", found, solution.covariance_of(stacked))
         weights = self.rng.normal(size=(5, len(cells)))
         weighted = np.einsum("ij,jk,ik->i", weights, found, weights)
-        yield self.gap("weighted sums: variances", weighted, solution.variance(weights @ stacked))
+        yield self.gap(
+            "weighted sums: variances", weighted, solution.variances_of(weights @ stacked)
+        )
 
-    def ranges(self) -> Iterator[Compared]:
+    def ranges(self):
         """Counts between edges of a numeric column."""
         cumulative = Cumulative.of_release(self.release.content)
         bins = cumulative.bins

@@ -19,7 +19,6 @@ import polars as pl
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.release.execution import in_memory
 from tests.made import random_axis
 from tests.oracle.plans import SMALL
@@ -80,7 +79,7 @@ class RandomShares:
     name = "shares"
     prior = None
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem):
         rng = np.random.default_rng(self.seed)
         parts = [int(10 ** rng.uniform(1, 3)) for _ in problem.cuboids]
         for i in range(len(parts) - 1):

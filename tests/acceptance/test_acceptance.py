@@ -9,15 +9,12 @@ import pytest
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
 from tests.acceptance import allocations, coverage, efficiency, estimates, settling
-from tests.acceptance.random_plans import drawn
+from tests.acceptance.random_plans import KINDS, drawn
 
 SEED = 2
-WAYS = ["chain, several axes", "cube, three axes", "named, chain and margins", "named, survivors",
-        "nested attributes, groups", "marginals", "column, running sums"]  # fmt: skip
-"""Kinds that are estimated in ways of their own."""
 
 
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_estimates_and_variances_are_those_of_dense_least_squares(kind):
     """500 plans: ``python -m tests.acceptance.estimates``."""
     _, found = estimates.compare(kind, SEED)
@@ -35,7 +32,7 @@ def test_a_variance_that_is_a_millionth_too_large_is_seen():
 
 
 @pytest.mark.parametrize("who", efficiency.NEIGHBOURS)
-@pytest.mark.parametrize("kind", ["chain, even", "cube, one axis uneven", "named"])
+@pytest.mark.parametrize("kind", efficiency.KINDS)
 def test_no_plan_is_said_to_be_better_than_a_convex_program_lets_it_be(kind, who):
     """200 workloads: ``python -m tests.acceptance.efficiency``."""
     found = efficiency.judged(kind, SEED, who)

@@ -4,7 +4,6 @@ import tomllib
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,21 +30,21 @@ def commuting(tmp_path_factory):
     return write_commuting(tmp_path_factory.mktemp("commuting"), "small")
 
 
-def read(release_file, name) -> pl.DataFrame:
+def read(release_file, name):
     return pl.read_parquet(release_file.parent / name)
 
 
-def parsed(release_file) -> dict[str, Any]:
+def parsed(release_file):
     text = release_file.read_text(encoding="utf-8")
     return tomllib.loads(text, parse_float=Decimal)
 
 
-def assert_one_parent_each(areas, levels) -> None:
+def assert_one_parent_each(areas, levels):
     for parent, child in pairwise(levels):
         assert areas.select(parent, child).unique().height == areas[child].n_unique()
 
 
-def assert_census_is_sound(areas, people, size) -> None:
+def assert_census_is_sound(areas, people, size):
     counted = [areas[level].n_unique() for level in GEOGRAPHY]
     assert counted == [size.states, size.counties, size.tracts, size.blocks]
     assert areas.height == size.blocks
@@ -62,7 +61,7 @@ def assert_census_is_sound(areas, people, size) -> None:
     assert 0.38 < 1 - people.height / areas.height < 0.42
 
 
-def assert_commuting_is_sound(areas, trips, size) -> None:
+def assert_commuting_is_sound(areas, trips, size):
     counted = [areas[level].n_unique() for level in PLACES]
     assert counted == [size.regions, size.provinces, size.municipalities]
     assert areas.height == size.municipalities
@@ -79,7 +78,7 @@ def assert_commuting_is_sound(areas, trips, size) -> None:
         assert trips.join(named, on=named.columns, how="anti").is_empty()
 
 
-def assert_near_places_attract(table) -> None:
+def assert_near_places_attract(table):
     trips = table["trips"].to_numpy()
     at_home = (table["o_municipality"] == table["d_municipality"]).to_numpy()
     in_province = (table["o_province"] == table["d_province"]).to_numpy()
@@ -191,7 +190,7 @@ def test_an_unknown_size_is_refused_before_anything_is_made(kind, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def assert_sections_are_sound(made, size) -> pl.DataFrame:
+def assert_sections_are_sound(made, size):
     areas, trips = read(made, "sections.parquet"), read(made, "trips.parquet")
     counted = [areas[level].n_unique() for level in LEVELS]
     numbers = [size.regions, size.provinces, size.municipalities]
@@ -207,7 +206,7 @@ def assert_sections_are_sound(made, size) -> pl.DataFrame:
     return trips
 
 
-def assert_crossed_census_is_sound(made, size) -> pl.DataFrame:
+def assert_crossed_census_is_sound(made, size):
     areas, people = read(made, "areas.parquet"), read(made, "people.parquet")
     counted = [areas[level].n_unique() for level in GEOGRAPHY]
     assert counted == [size.states, size.counties, size.tracts, size.blocks]

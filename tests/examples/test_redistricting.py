@@ -67,7 +67,12 @@ def with_groups(folder):
     return table(folder, "people").join(races, on=["hispanic", "cenrace"], how="left")
 
 
-@pytest.mark.parametrize(("name", "size"), [("folder", SIZE), ("several", THREE)])
+each_name_and_size = pytest.mark.parametrize(
+    ("name", "size"), [("folder", SIZE), ("several", THREE)]
+)
+
+
+@each_name_and_size
 def test_areas_are_a_tree_of_the_stated_size(request, name, size):
     areas = table(request.getfixturevalue(name), "areas")
     counted = [areas[level].n_unique() for level in AREAS]
@@ -87,7 +92,7 @@ def test_families_are_as_large_as_codes_allow_at_most():
     assert sizes.max() == 9
 
 
-@pytest.mark.parametrize(("name", "size"), [("folder", SIZE), ("several", THREE)])
+@each_name_and_size
 def test_everybody_is_counted_once_in_a_listed_block(request, name, size):
     folder = request.getfixturevalue(name)
     people, areas = table(folder, "people"), table(folder, "areas")

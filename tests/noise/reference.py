@@ -1,35 +1,30 @@
 """What the tests compare with: mpmath at high precision, streams of chosen words, chi-square."""
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from mpmath import mp, mpf
-from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
-from hedgerow.noise.bits import ReleaseKey, Stream
-from hedgerow.noise.inversion import Inversion
-from hedgerow.noise.rejection import CHUNK, Rejection
+from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.rejection import CHUNK
 
 KEY = ReleaseKey(bytes(range(32)))
 ALPHA = 1e-6
 
 
-def gaussian_weight(sigma2: Fraction) -> Callable[[int], Any]:
+def gaussian_weight(sigma2):
     return lambda j: mp.exp(-mpf(j * j) * sigma2.denominator / (2 * sigma2.numerator))
 
 
-def laplace_weight(scale: Fraction) -> Callable[[int], Any]:
+def laplace_weight(scale):
     return lambda j: mp.exp(-mpf(j) * scale.denominator / scale.numerator)
 
 
 class Reference:
     """The distribution function of a law, by plain summation of its weights."""
 
-    def __init__(self, weight: Callable[[int], Any], reach: int, *, two_sided: bool = True) -> None:
+    def __init__(self, weight, reach, *, two_sided=True):
         weights = [weight(j) for j in range(reach)]
         total = mp.fsum(weights) + (mp.fsum(weights[1:]) if two_sided else 0)
         tail, tails = mpf(0), []
@@ -39,12 +34,12 @@ class Reference:
         self.tails = [*reversed(tails), mpf(0)]  # P(X > k), k = 0, 1, …
         self.two_sided = two_sided
 
-    def cdf(self, k: int) -> Any:
+    def cdf(self, k):
         if k >= 0:
             return 1 - self.tails[k]
         return self.tails[-1 - k] if self.two_sided else mpf(0)
 
-    def value(self, digits: int, count: int) -> int:
+    def value(self, digits, count):
         """min{k : U < F(k)}, the same for the least and the greatest U with these digits."""
         least, greatest = mpf(digits) / 2**count, mpf(digits + 1) / 2**count
         lowest = -len(self.tails) if self.two_sided else 0
@@ -67,25 +62,25 @@ class ChosenWords:
     own: dict[int, int] = field(default_factory=dict)
     branches: dict[tuple[int, ...], "ChosenWords"] = field(default_factory=dict)
 
-    def words(self, start: int, count: int) -> NDArray[np.uint64]:
+    def words(self, start, count):
         return np.array([self.own[i] for i in range(start, start + count)], dtype=np.uint64)
 
-    def branch(self, *place: int) -> "ChosenWords":
+    def branch(self, *place):
         return self.branches.get(place, ChosenWords())
 
 
-def spoken(words: Iterable[int]) -> ChosenWords:
+def spoken(words):
     return ChosenWords(dict(enumerate(words)))
 
 
-def draw_in_chunks(sampler: Inversion | Rejection, stream: Stream, n: int) -> NDArray[np.int64]:
+def draw_in_chunks(sampler, stream, n):
     out = np.empty(n, dtype=np.int64)
     for a in range(0, n, CHUNK):
         sampler.fill(stream, a, out[a : a + CHUNK])
     return out
 
 
-def fits(draws: NDArray[np.int64], edges: NDArray[np.int64], probabilities: ArrayLike) -> bool:
+def fits(draws, edges, probabilities):
     """Chi-square at ALPHA: whether the counts between edges look like their probabilities.
 
     Args:

@@ -8,7 +8,6 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from hedgerow.errors import NoiseError
 from hedgerow.noise.bits import ZEROS, ReleaseKey, encode_place
@@ -20,13 +19,13 @@ places = st.lists(
 )
 
 
-def expanded(key: bytes, info: bytes) -> bytes:
+def expanded(key, info):
     """64 bytes of HKDF-Expand, from RFC 5869 and the standard library's HMAC."""
     first = hmac.digest(key, info + b"\x01", hashlib.sha256)
     return first + hmac.digest(key, first + info + b"\x02", hashlib.sha256)
 
 
-def encrypted(cipher_key: bytes, blocks: int) -> NDArray[np.uint64]:
+def encrypted(cipher_key, blocks):
     encryptor = Cipher(algorithms.AES(cipher_key), modes.CTR(bytes(16))).encryptor()
     return np.frombuffer(encryptor.update(bytes(16 * blocks)) + encryptor.finalize(), dtype="<u8")
 

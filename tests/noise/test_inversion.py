@@ -28,7 +28,7 @@ def precision():
         yield
 
 
-def reference_of(mechanism: Kind, digits: int = 256) -> Reference:
+def reference_of(mechanism, digits=256):
     """The reference with everything above 2**-digits in it."""
     reach = 1
     while mechanism.law.exponent(reach) < digits * 0.7:
@@ -37,7 +37,7 @@ def reference_of(mechanism: Kind, digits: int = 256) -> Reference:
     return Reference(weight_of(mechanism.parameter), reach)
 
 
-def first_draw(mechanism: Kind, words: list[int], cell: int = 0) -> int:
+def first_draw(mechanism, words, cell=0):
     """The draw of a cell whose uniform number has these 64-bit digits."""
     stream = ChosenWords({cell: words[0]}, {(cell,): spoken(words[1:])})
     out = np.empty(1, dtype=np.int64)
@@ -45,11 +45,14 @@ def first_draw(mechanism: Kind, words: list[int], cell: int = 0) -> int:
     return int(out[0])
 
 
-def joined(words: list[int]) -> int:
+def joined(words):
     return int("".join(f"{word:016x}" for word in words), 16)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+each_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+
+
+@each_mechanism
 def test_every_threshold_is_the_floor_of_the_true_distribution_function(mechanism):
     with mp.workprec(256):
         reference = reference_of(mechanism, digits=200)
@@ -63,7 +66,7 @@ def test_every_threshold_is_the_floor_of_the_true_distribution_function(mechanis
     assert floors[-2] < floors[-1] == ONES
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@each_mechanism
 def test_words_between_thresholds_need_no_further_bits(mechanism):
     table = inversion(mechanism.law)
     known = table.thresholds.tolist()
@@ -78,7 +81,7 @@ def test_words_between_thresholds_need_no_further_bits(mechanism):
     assert len(words) > 4
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@each_mechanism
 @pytest.mark.parametrize("nudge", [-1, 1])
 def test_a_word_on_a_threshold_is_settled_by_the_next_digits(mechanism, nudge):
     reference = reference_of(mechanism)
@@ -101,7 +104,7 @@ def test_agreement_in_two_words_is_settled_by_the_third():
 
 
 @pytest.mark.parametrize("zeros", [1, 2, 5])
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@each_mechanism
 def test_both_tails_reach_as_far_as_the_digits_say(mechanism, zeros):
     reference = reference_of(mechanism, digits=64 * zeros + 100)
     table = inversion(mechanism.law)

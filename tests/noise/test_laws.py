@@ -4,18 +4,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-from hedgerow.noise.inversion import Inversion, Law, inversion
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
+from hedgerow.noise.inversion import Inversion, inversion
+from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from hedgerow.noise.rejection import Rejection, rejection, sampler
 from tests.noise.reference import KEY, draw_in_chunks, fits
 
 N = 2_000_000
 
 
-def binned(law: Law, bins: int = 60) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def binned(law, bins=60):
     """About equally likely bins of a law, from its certified thresholds."""
     table = inversion(law)
     cumulative = table.thresholds / 2.0**64
@@ -24,7 +23,7 @@ def binned(law: Law, bins: int = 60) -> tuple[NDArray[np.int64], NDArray[np.floa
     return table.lowest + places, probabilities
 
 
-def scaled(mechanism: Mechanism, factor: Fraction) -> DiscreteGaussian | DiscreteLaplace:
+def scaled(mechanism, factor):
     """The same kind of mechanism with about that much more variance."""
     if isinstance(mechanism, DiscreteGaussian):
         return DiscreteGaussian(mechanism.sigma2 * factor)
@@ -45,7 +44,7 @@ def scaled(mechanism: Mechanism, factor: Fraction) -> DiscreteGaussian | Discret
 def test_draws_follow_the_law_and_five_per_cent_off_is_noticed(mechanism, method):
     edges, probabilities = binned(mechanism.law)
 
-    def accepted(factor: Fraction) -> bool:
+    def accepted(factor):
         law = scaled(mechanism, factor).law
         return fits(draw_in_chunks(method(law), KEY.stream(2026), N), edges, probabilities)
 

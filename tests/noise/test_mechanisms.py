@@ -3,7 +3,7 @@ import pickle
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -32,18 +32,21 @@ def precision():
         yield
 
 
-def weight_of(mechanism: Mechanism) -> Any:
+def weight_of(mechanism):
     kind = gaussian_weight if isinstance(mechanism, DiscreteGaussian) else laplace_weight
     return kind(mechanism.parameter)
 
 
-def drawn(mechanism: Mechanism, start: int, count: int, *place: int) -> list[int]:
+def drawn(mechanism, start, count, *place):
     out = np.full(count, -99, dtype=np.int64)
     mechanism.draw(KEY.stream(*place), start, out)
     return out.tolist()
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+each_mechanism = pytest.mark.parametrize("mechanism", ALL, ids=repr)
+
+
+@each_mechanism
 def test_the_noise_of_a_cell_does_not_depend_on_how_the_range_is_cut(mechanism):
     whole = drawn(mechanism, 0, 70_000)
     cuts = [0, 1, 2, 17, 16_384, 16_385, 40_001, 70_000]
@@ -51,7 +54,7 @@ def test_the_noise_of_a_cell_does_not_depend_on_how_the_range_is_cut(mechanism):
     assert [noise for part in parts for noise in part] == whole
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+@each_mechanism
 def test_threads_change_nothing(mechanism, monkeypatch):
     alone = drawn(mechanism, 3, 100_001)
     monkeypatch.setattr("hedgerow.noise.rejection.CELLS_WORTH_THREADS", 1000)
@@ -59,7 +62,7 @@ def test_threads_change_nothing(mechanism, monkeypatch):
     assert drawn(mechanism, 3, 100_001) == alone
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+@each_mechanism
 def test_noise_belongs_to_the_key_and_the_place(mechanism):
     out = np.empty(200, dtype=np.int64)
     mechanism.draw(ReleaseKey(bytes(32)).stream(1), 0, out)
@@ -85,7 +88,7 @@ def test_the_noise_of_a_key_never_changes_between_versions(mechanism, noise):
 
 
 @pytest.mark.usefixtures("keys_of_the_system")
-@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+@each_mechanism
 def test_samples_are_fresh_every_time(mechanism):
     a, b = mechanism.sample(1000), mechanism.sample(1000)
     assert a.dtype == np.int64
@@ -94,8 +97,11 @@ def test_samples_are_fresh_every_time(mechanism):
     assert mechanism.sample(0).shape == (0,)
 
 
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
 @pytest.mark.parametrize("parameter", ["1/100", "1/3", "1", "4.99", "5", "40"])
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_the_noise_variance_is_that_of_the_discrete_law(kind, parameter):
     mechanism = kind(parameter)
     weight = weight_of(mechanism)
@@ -104,7 +110,7 @@ def test_the_noise_variance_is_that_of_the_discrete_law(kind, parameter):
     assert abs(mechanism.noise_variance / true - 1) < 1e-13
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_the_noise_variance_of_tiny_and_huge_parameters_is_right(kind):
     assert kind("1e-30").noise_variance == 0
     assert kind("1/1600").noise_variance == 0
@@ -114,7 +120,7 @@ def test_the_noise_variance_of_tiny_and_huge_parameters_is_right(kind):
 
 
 @pytest.mark.parametrize("parameter", ["1/50", "1/3", "1", "5", "20"])
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_the_tail_bound_is_the_smallest_for_small_parameters(kind, parameter):
     mechanism = kind(parameter)
     reach = 1
@@ -142,7 +148,7 @@ def test_the_tail_bound_of_a_wide_gaussian_is_safe_and_hardly_larger(sigma2, pro
 def test_the_tail_bound_of_a_wide_laplace_is_safe_and_hardly_larger(scale, probability):
     bound = DiscreteLaplace(scale).tail_bound(probability)
 
-    def beyond(k: Any) -> Any:
+    def beyond(k):
         return 2 * mp.exp(-(k + 1) / mpf(scale)) / (1 + mp.exp(-1 / mpf(scale)))
 
     assert beyond(bound) <= probability
@@ -150,7 +156,7 @@ def test_the_tail_bound_of_a_wide_laplace_is_safe_and_hardly_larger(scale, proba
 
 
 @pytest.mark.parametrize("probability", [0.0, -0.1, 1.5, math.nan, math.inf])
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_tail_probability_outside_its_range_is_refused(kind, probability):
     with pytest.raises(NoiseError, match=r"must be in \(0, 1\], got"):
         kind(1).tail_bound(probability)
@@ -182,7 +188,7 @@ def test_the_laplace_rho_bounds_every_renyi_divergence(scale, shift):
         assert 0 < divergence <= alpha * rho + 1e-9
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_sensitivities_are_exact_and_not_negative(kind):
     with pytest.raises(NoiseError, match="l2_squared must be at least 0, got"):
         kind(1).rho(Fraction(-1))
@@ -195,7 +201,7 @@ def test_sensitivities_are_exact_and_not_negative(kind):
 @pytest.mark.parametrize(
     "half", ["1/2", "0.5", "5e-1", Fraction(1, 2), Decimal("0.5")], ids=lambda v: type(v).__name__
 )
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_equal_parameters_make_equal_mechanisms(kind, half):
     assert kind(half) == kind(Fraction(1, 2))
     assert hash(kind(half)) == hash(kind(Fraction(1, 2)))
@@ -212,7 +218,7 @@ def test_the_kinds_are_never_equal_and_carry_the_names_of_the_release_file():
     assert DiscreteLaplace(scale="1/2").scale == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=repr)
+@each_mechanism
 def test_a_mechanism_reads_back_from_its_repr_and_travels(mechanism):
     names = {kind.__name__: kind for kind in KINDS}
     kind, _, rest = repr(mechanism).partition("(")
@@ -244,7 +250,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("parameter", "sentence"), BAD, ids=lambda v: str(v)[:20])
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_parameter_outside_the_domain_is_refused_in_one_sentence(kind, parameter, sentence):
     with pytest.raises(NoiseError) as caught:
         kind(parameter)
@@ -262,7 +268,7 @@ def test_the_largest_parameters_still_fit():
         DiscreteLaplace(2**52 + 1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_no_attribute_of_a_mechanism_can_be_changed(kind):
     mechanism = kind(1)
     with pytest.raises(AttributeError):

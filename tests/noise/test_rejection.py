@@ -1,5 +1,4 @@
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -7,7 +6,7 @@ from mpmath import mp, mpf
 
 from hedgerow.noise.inversion import inversion
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
-from hedgerow.noise.rejection import Rejection, is_below_exp, rejection, taylor_exp
+from hedgerow.noise.rejection import is_below_exp, rejection, taylor_exp
 from tests.noise.reference import KEY, ChosenWords, Reference, draw_in_chunks, fits, spoken
 
 WIDE = [DiscreteGaussian(10**12), DiscreteGaussian("98765432109/7"), DiscreteLaplace(10**6)]
@@ -22,7 +21,7 @@ def precision():
         yield
 
 
-def draw_rounds(sampler: Rejection, rounds: list[Round], cell: int = 5) -> int:
+def draw_rounds(sampler, rounds, cell=5):
     """The draw of a cell that is told the words of its rounds."""
     branches: dict[tuple[int, ...], ChosenWords] = {}
     for turn, (words, further) in enumerate(rounds):
@@ -35,7 +34,7 @@ def draw_rounds(sampler: Rejection, rounds: list[Round], cell: int = 5) -> int:
     return int(out[0])
 
 
-def proposal(sampler: Rejection, word: int, offset: int, negative: int) -> tuple[int, Any]:
+def proposal(sampler, word, offset, negative):
     """An independent account of a proposal: x and the probability that it stands."""
     width = 1 << sampler.width_bits
     block = int(np.searchsorted(sampler.blocks.thresholds, np.uint64(word)))
@@ -88,7 +87,7 @@ def test_a_block_on_a_threshold_is_settled_even_in_the_far_tail(mechanism):
     sampler = rejection(mechanism.law)
     law, width = sampler.blocks.law, 1 << sampler.width_bits
 
-    def weight(b: int) -> Any:
+    def weight(b):
         return mp.exp(-mpf(law.exponent(b).numerator) / law.exponent(b).denominator)
 
     reference = Reference(weight, 1 << 15, two_sided=False)

@@ -1,6 +1,5 @@
 import math
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from math import prod
 
@@ -21,6 +20,7 @@ from hedgerow.errors import NoiseError, PlanError
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
 from studies.rameshwar.covering import covering_error
 from studies.rameshwar.trees import trimmed_error
+from tests.estimate.dense import Dense, indicators, of_cuts
 
 MECHANISMS = [DiscreteLaplace, DiscreteGaussian]
 SHARE_UNITS = 10_000
@@ -58,7 +58,7 @@ def best_shares_for(branching, *, mechanism, objective=None):
     return Design(prod(factors), factors, exact, error)
 
 
-def factorisations(number: int) -> Iterator[tuple[int, ...]]:
+def factorisations(number):
     """Every ordered way to write the number as a product of factors of at least 2."""
     if number == 1:
         yield ()
@@ -68,26 +68,19 @@ def factorisations(number: int) -> Iterator[tuple[int, ...]]:
                 yield (n, *rest)
 
 
-def levels_below(branching: tuple[int, ...]) -> list[int]:
+def levels_below(branching):
     return [prod(branching[i + 1 :]) for i in range(len(branching))]
 
 
-def covariance_of_cuts(design: Design, power: int) -> np.ndarray:
+def covariance_of_cuts(design, power):
     """Dense generalised least squares with a public total: covariance of the K cuts."""
-    rows, precisions = [], []
+    bins, blocks = np.arange(design.bins), [(np.ones((1, design.bins)), 0.0)]
     for share, leaves in zip(design.shares, levels_below(design.branching), strict=True):
-        for first in range(0, design.bins, leaves):
-            rows.append((np.arange(design.bins) // leaves == first // leaves).astype(float))
-            precisions.append(float(share) ** power)
-    design_matrix = np.array(rows)
-    information = design_matrix.T @ (design_matrix * np.array(precisions)[:, None])
-    free = np.vstack([np.eye(design.bins - 1), -np.ones(design.bins - 1)])
-    leaves_covariance = free @ np.linalg.inv(free.T @ information @ free) @ free.T
-    cuts = np.tril(np.ones((design.bins, design.bins)), -1)
-    return cuts @ leaves_covariance @ cuts.T
+        blocks.append((indicators(bins // leaves), float(share) ** -power))
+    return of_cuts(Dense.of(blocks))[:-1, :-1]
 
 
-def uneven(levels: int) -> tuple[Fraction, ...]:
+def uneven(levels):
     weights = [Fraction(2 + 3 * i % 5) for i in range(levels)]
     return tuple(weight / sum(weights) for weight in weights)
 
@@ -103,8 +96,12 @@ TREES = [
 TREES += [(31, (2,) * 5), (26, (3, 3, 3)), (28, (3, 3, 4))]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("tree", TREES, ids=str)
+each_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS)
+each_tree = pytest.mark.parametrize("tree", TREES, ids=str)
+
+
+@each_mechanism
+@each_tree
 def test_the_error_after_least_squares_is_that_of_the_dense_covariance(tree, mechanism):
     bins, branching = tree
     design = Design(bins, branching, uneven(len(branching)), 0.0)
@@ -120,8 +117,8 @@ def test_the_error_after_least_squares_is_that_of_the_dense_covariance(tree, mec
     assert found == pytest.approx(ranges)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("tree", TREES, ids=str)
+@each_mechanism
+@each_tree
 def test_leaving_padded_bins_out_is_never_worse_at_any_cut(tree, mechanism):
     bins, branching = tree
     power = POWER[mechanism]
@@ -146,8 +143,11 @@ def test_a_quantile_is_the_mean_over_the_cuts_in_the_child_where_it_lies():
     assert found == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("objective", KEEN.values(), ids=KEEN)
+each_objective = pytest.mark.parametrize("objective", KEEN.values(), ids=KEEN)
+
+
+@each_mechanism
+@each_objective
 def test_the_search_equals_brute_force_over_all_ordered_factorisations(mechanism, objective):
     costs = costs_of(mechanism, objective)
     errors = {
@@ -160,8 +160,8 @@ def test_the_search_equals_brute_force_over_all_ordered_factorisations(mechanism
         assert found.error == pytest.approx(best, rel=1e-12), bins
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("objective", KEEN.values(), ids=KEEN)
+@each_mechanism
+@each_objective
 @pytest.mark.parametrize("branching", [(9, 11), (12, 9, 14), (9, 10, 8, 11)], ids=str)
 def test_no_other_shares_are_better(branching, mechanism, objective):
     options = {"mechanism": mechanism, "objective": objective}
@@ -198,7 +198,7 @@ def test_a_tree_that_the_search_skips_has_no_shares_better_than_a_merged_tree():
         assert other.fun >= below.error * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@each_mechanism
 @pytest.mark.parametrize("bins", [1000, 33_333, 1_000_000])
 def test_no_neighbouring_design_is_better(bins, mechanism):
     costs = costs_of(mechanism, Cdf())
@@ -214,8 +214,8 @@ def test_no_neighbouring_design_is_better(bins, mechanism):
                     assert costs.error(tuple(changed))[0] >= design.error * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("objective", KEEN.values(), ids=KEEN)
+@each_mechanism
+@each_objective
 def test_a_million_bins_are_designed_in_five_seconds_of_a_processor(mechanism, objective):
     """A second, in fact; processor time is our own, whatever else the machine does."""
     best_branching(50, mechanism=mechanism, objective=objective)  # compiled
@@ -243,7 +243,7 @@ def variance_of_covering(cut, branching, budgets):
     return variance
 
 
-@pytest.mark.parametrize("tree", TREES, ids=str)
+@each_tree
 def test_theorem_iv_1_is_the_sum_over_all_cuts(tree):
     _, branching = tree
     budgets = as_floats(uneven(len(branching))).tolist()
@@ -279,7 +279,7 @@ def test_theorem_iv_3_and_lemma_iv_3():
     assert min(rates, key=lambda n: rates[n]) == 17
 
 
-def equal_budgets(branching: tuple[int, ...]) -> float:
+def equal_budgets(branching):
     return covering_error(branching, [1 / len(branching)] * len(branching))
 
 

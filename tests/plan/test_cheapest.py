@@ -40,7 +40,10 @@ def spent(plan):
     return plan.budget.rho if isinstance(plan.budget, hr.Rho) else plan.budget.epsilon
 
 
-@pytest.mark.parametrize("mechanism", KINDS)
+each_mechanism = pytest.mark.parametrize("mechanism", KINDS)
+
+
+@each_mechanism
 @pytest.mark.parametrize("target", [30, 2000, 1e6])
 def test_the_target_is_kept_by_the_exact_noise_and_not_by_a_smaller_budget(mechanism, target):
     plan = cheapest(TREE, target=target, prior=PRIOR, mechanism=mechanism)
@@ -54,7 +57,7 @@ def test_the_target_is_kept_by_the_exact_noise_and_not_by_a_smaller_budget(mecha
     assert sum(error_by_depth(cheaper).values()) == pytest.approx(target, rel=1e-3)
 
 
-@pytest.mark.parametrize("mechanism", KINDS)
+@each_mechanism
 @pytest.mark.parametrize("who", [hr.Replace(exactly=False), hr.Replace(2, exactly=False)], ids=str)
 def test_a_plan_of_units_that_come_go_or_move_is_no_more_precise_than_asked(mechanism, who):
     """Its noise is that of the budgets of single depths, which no unit incurs at all of them."""
@@ -79,7 +82,7 @@ def test_the_plan_has_readable_numbers_and_can_be_read_again():
     assert read_plan(TREE, plan.to_dict()).to_dict() == plan.to_dict()
 
 
-@pytest.mark.parametrize("mechanism", KINDS)
+@each_mechanism
 def test_without_a_prior_all_counts_are_large(mechanism):
     plan = cheapest(TREE, target=5000, mechanism=mechanism)
     noise = sum(what.mechanism.noise_variance * TREE.nodes(t) for t, what in enumerate(plan.depths))
@@ -95,7 +98,7 @@ def six_digits_up(exact):
     return Fraction(int(mp.ceil(exact / unit))) * Fraction(10) ** round(mp.log10(unit))
 
 
-@pytest.mark.parametrize("mechanism", KINDS)
+@each_mechanism
 def test_budgets_are_those_of_the_closed_form_rounded_up(mechanism):
     """One count each: a variance of 1/(2ρ) or 2/ε². Under one target ρ ∝ √n, ε ∝ ∛n."""
     is_gaussian = mechanism is hr.DiscreteGaussian
@@ -142,7 +145,7 @@ def test_relative_targets_are_pure_numbers():
     assert relative <= 20
 
 
-@pytest.mark.parametrize("mechanism", KINDS)
+@each_mechanism
 def test_levels_get_the_precision_asked_of_them_alone(mechanism):
     plan = cheapest(TREE, per_level={"level1": 2, "level3": 3}, prior=PRIOR, mechanism=mechanism)
     assert [what.kind for what in plan.depths] == ["unmeasured", "measured"] * 2

@@ -38,7 +38,10 @@ def random_levels(seed, kind, levels=4):
     return made
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=IDS)
+
+
+@each_kind
 @pytest.mark.parametrize("budget", [1e-6, 0.05, 1.0, 40.0])
 def test_the_error_falls_equally_fast_with_each_level(kind, budget):
     for seed in range(5):
@@ -50,7 +53,7 @@ def test_the_error_falls_equally_fast_with_each_level(kind, budget):
         assert found.residual <= LARGEST_RESIDUAL
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@each_kind
 @pytest.mark.parametrize("budget", [1e-6, 0.05, 1.0, 40.0])
 def test_the_two_programs_are_inverse_to_each_other(kind, budget):
     for seed in range(3):
@@ -89,7 +92,7 @@ def test_without_a_prior_budgets_are_those_of_the_closed_form(power):
     assert np.allclose(ours, scale * parts, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@each_kind
 def test_a_general_solver_agrees_with_a_prior(kind):
     levels = random_levels(7, kind)
     ours = least_error(levels, 1.5)
@@ -165,7 +168,7 @@ def test_floors_beyond_the_target_leave_nothing_to_find():
     assert least_budgets(levels[:1], 1.0, 1e6, np.array([100.0])) == [100.0]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=IDS)
+@each_kind
 @pytest.mark.parametrize("precision", [1e-7, 0.01, 0.5, 5, 100])
 def test_counts_far_beyond_the_noise_are_told_from_their_limit_by_no_digit(kind, precision):
     counts = np.unique(np.floor(np.geomspace(1, 1e10, 4000)))

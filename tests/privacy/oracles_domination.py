@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import mpmath as mp
 
@@ -12,7 +11,7 @@ Noise = tuple[Fraction, int]
 """σ² and the squared norm Δ² of what one unit changes under it."""
 
 
-def gaussian_delta(epsilon: Any, mu: Any) -> Any:
+def gaussian_delta(epsilon, mu):
     """δ_μ(ε), with as many digits as cancel (those of a small μ twice) and 60 more."""
     lost = max(0.0, -2 * math.log10(float(mu)))
     with mp.workdps(60 + int(lost)):
@@ -20,7 +19,7 @@ def gaussian_delta(epsilon: Any, mu: Any) -> Any:
         return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
 
 
-def dominated_delta(noises: list[Noise], epsilon: Any) -> Any:
+def dominated_delta(noises, epsilon):
     """The least over s² of e^C δ_μ(ε - 2C), 1 at most."""
     with mp.workdps(50):
         found = [mp.mpf(1)]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from mpmath import MPContext
 
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
+from hedgerow.noise.loss import GaussianLoss, PairLoss
 
 BITS = 420
 ONE = 1 << BITS
@@ -30,7 +30,7 @@ Real = Any  # a number of that context; mpmath has no types
 Atoms = dict[Fraction, int]
 
 
-def atoms(loss: Loss) -> tuple[Atoms, int]:
+def atoms(loss):
     """Finite loss → its mass times 2^BITS rounded down, and the mass at ∞ likewise."""
     if isinstance(loss, PairLoss):
         return pair_atoms(loss)
@@ -42,13 +42,13 @@ def atoms(loss: Loss) -> tuple[Atoms, int]:
     return dict(found), 0
 
 
-def noise_weight(loss: GaussianLoss | LaplaceLoss, x: int) -> Real:
+def noise_weight(loss, x):
     if isinstance(loss, GaussianLoss):
         return mp.exp(-number(x * x / (2 * loss.sigma2)))
     return mp.exp(-number(abs(x) / loss.scale))
 
 
-def log_ratio(loss: GaussianLoss | LaplaceLoss, x: int) -> Fraction:
+def log_ratio(loss, x):
     """ln P(x)/Q(x), Q being P moved by -shift: P(x) ∝ w(x), Q(x) ∝ w(x + shift)."""
     moved = x + loss.shift
     if isinstance(loss, GaussianLoss):
@@ -56,7 +56,7 @@ def log_ratio(loss: GaussianLoss | LaplaceLoss, x: int) -> Fraction:
     return (abs(moved) - abs(x)) / loss.scale
 
 
-def support(loss: GaussianLoss | LaplaceLoss) -> range:
+def support(loss):
     """All x whose mass reaches 2^-BITS, and some more."""
     if isinstance(loss, GaussianLoss):
         reach = int(mp.sqrt(2 * number(loss.sigma2) * BITS)) + 2
@@ -65,13 +65,13 @@ def support(loss: GaussianLoss | LaplaceLoss) -> range:
     return range(-reach, reach + 1)
 
 
-def whole(loss: LaplaceLoss) -> Real:
+def whole(loss):
     """Σ_x e^(-|x|/scale) over all integers."""
     q = mp.exp(-number(1 / loss.scale))
     return (1 + q) / (1 - q)
 
 
-def pair_atoms(loss: PairLoss) -> tuple[Atoms, int]:
+def pair_atoms(loss):
     up = mp.exp(number(loss.epsilon))
     finite = number(1 - loss.delta)
     found: Atoms = defaultdict(int)
@@ -81,7 +81,7 @@ def pair_atoms(loss: PairLoss) -> tuple[Atoms, int]:
 
 
 @cache
-def composed(losses: Losses) -> tuple[Atoms, int]:
+def composed(losses):
     """The composition's finite atoms and the mass at ∞ (all times 2^BITS, rounded down)."""
     listed = [(atoms(loss)[0], times) for loss, times in losses]
     parts = math.lcm(*(atom.denominator for one, _ in listed for atom in one))
@@ -96,7 +96,7 @@ def composed(losses: Losses) -> tuple[Atoms, int]:
     return {Fraction(place, parts): mass for place, mass in total.items()}, scaled(1 - finite)
 
 
-def convolved(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+def convolved(left, right):
     found: dict[int, int] = defaultdict(int)
     for one, p in left.items():
         for other, q in right.items():
@@ -104,7 +104,7 @@ def convolved(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
     return {place: mass >> BITS for place, mass in found.items() if mass >> BITS}
 
 
-def delta(losses: Losses, epsilon: float | Fraction) -> Real:
+def delta(losses, epsilon):
     """P[L = ∞] + Σ_{l > ε} p(l) (1 - e^(ε - l)), to about 100 digits after the point."""
     finite, infinite = composed(losses)
     at = Fraction(epsilon)
@@ -112,7 +112,7 @@ def delta(losses: Losses, epsilon: float | Fraction) -> Real:
     return (infinite + mp.fsum(terms)) / ONE
 
 
-def enclosure(losses: Losses, epsilon: float | Fraction) -> tuple[Real, Real]:
+def enclosure(losses, epsilon):
     """Proved bounds of δ(ε).
 
     Every term is rounded down, so the sum is a lower bound up to the working precision; what is
@@ -125,7 +125,7 @@ def enclosure(losses: Losses, epsilon: float | Fraction) -> tuple[Real, Real]:
     return value - slack, min(mpf(1), value + lost + slack)
 
 
-def tradeoff(losses: Losses, alpha: Fraction) -> Real:
+def tradeoff(losses, alpha):
     """The least type II error at type I error α, Q being the null hypothesis, by Neyman-Pearson.
 
     Reject where the loss is large: first ∞, which Q never takes, then atom by atom from above.
@@ -141,12 +141,12 @@ def tradeoff(losses: Losses, alpha: Fraction) -> Real:
     return mpf(0)
 
 
-def number(value: Fraction | int) -> Real:
+def number(value):
     exact = Fraction(value)
     return mpf(exact.numerator) / exact.denominator
 
 
-def scaled(mass: Real) -> int:
+def scaled(mass):
     """The mass times 2^BITS, rounded down (and a little more, so that it never rounds up)."""
     return max(0, int(mp.floor(mass * ONE * (1 - mpf(2) ** -(BITS + 40)))))
 

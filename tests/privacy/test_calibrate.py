@@ -16,7 +16,7 @@ from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
 from hedgerow.privacy.calibrate import calibrate
-from hedgerow.privacy.neighbours import AddRemove, Replace, Shifts
+from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 from tests.privacy.oracles_domination import dominated_delta
@@ -32,11 +32,11 @@ NEIGHBOURS = st.one_of(
 )
 
 
-def changes_below_the_total(neighbours, depths) -> list[tuple[Shifts, ...]]:
+def changes_below_the_total(neighbours, depths):
     return [neighbours.changes(depth) for depth in range(1, depths + 1)]
 
 
-def uniform(depths) -> list[Fraction]:
+def uniform(depths):
     return [Fraction(1, depths)] * depths
 
 
@@ -151,7 +151,7 @@ BUDGETS = [("1", "1e-6"), ("3", "1e-9"), ("0.4", "1e-3")]
 UNEQUAL = [Fraction(1, 4), Fraction(3, 4)]
 
 
-def less_by(profile, part) -> Profile:
+def less_by(profile, part):
     """With variances times 1 - part."""
     uses = (
         Use(DiscreteGaussian(use.noise.parameter * (1 - Fraction(part))), use.times, use.changes)

@@ -10,12 +10,10 @@ from collections import defaultdict
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError
@@ -36,7 +34,7 @@ GAUSS = {"budget": hr.EpsilonDelta(1, "1e-6")}
 LAPLACE = {"budget": hr.Epsilon(1), "mechanism": hr.DiscreteLaplace}
 
 
-def change(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+def change(before, after):
     """The absolute shifts of each depth, where a unit has records in these leaves before, after."""
     found = []
     for nodes in NODES:
@@ -48,18 +46,18 @@ def change(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[tuple[int, 
     return tuple(found)
 
 
-def all_changes(most: int) -> set[tuple[tuple[int, ...], ...]]:
+def all_changes(most):
     """Of all pairs of tables that differ in one unit of at most so many records."""
     units = [u for n in range(most + 1) for u in combinations_with_replacement(range(4), n)]
     return {change(before, after) for before, after in product(units, repeat=2)}
 
 
 @cache
-def loss_atoms(mechanism: Any, shift: int) -> dict[Fraction, float]:
+def loss_atoms(mechanism, shift):
     """Each ln P(x)/P(x - shift) with its chance under P, but for 1e-30 in all."""
     gauss = isinstance(mechanism, hr.DiscreteGaussian)
 
-    def energy(x: int) -> Any:
+    def energy(x):
         return Fraction(x * x) / (2 * mechanism.sigma2) if gauss else abs(x) / mechanism.scale
 
     reach = 1
@@ -74,9 +72,7 @@ def loss_atoms(mechanism: Any, shift: int) -> dict[Fraction, float]:
 
 
 @cache
-def law(
-    noises: tuple[Any, ...], shifts: tuple[tuple[int, ...], ...]
-) -> tuple[Fraction, Fraction, NDArray[np.float64]]:
+def law(noises, shifts):
     """Unit, least loss and chances of the loss of all measured depths together.
 
     Sums of positive numbers alone, so each chance is right to 1e-12 of itself.
@@ -99,7 +95,7 @@ def law(
     return unit, sum((min(part) for part in parts), Fraction(0)), found
 
 
-def true_delta(plan: hr.Plan, shifts: tuple[tuple[int, ...], ...], epsilon: str) -> float:
+def true_delta(plan, shifts, epsilon):
     """E[(1 - e^{ε-L})₊] of one pair of tables."""
     noises = tuple(getattr(depth, "mechanism", None) for depth in plan.depths)
     unit, least, chances = law(noises, shifts)
@@ -107,7 +103,7 @@ def true_delta(plan: hr.Plan, shifts: tuple[tuple[int, ...], ...], epsilon: str)
     return math.fsum(-chances * np.expm1(-np.maximum(beyond, 0)))
 
 
-def worst(plan: hr.Plan, most: int, epsilon: str) -> float:
+def worst(plan, most, epsilon):
     return max(true_delta(plan, shifts, epsilon) for shifts in all_changes(most))
 
 
@@ -266,7 +262,7 @@ OTHER = Profile((Use(NOISE, 2, ((1,), ())), Use(hr.DiscreteGaussian(40), 1, ((1,
 """`TWO_CASES` costs more where a unit moves, this where it comes or goes."""
 
 
-def chosen(*cases: tuple[Profile, int]) -> Profile:
+def chosen(*cases):
     """Releases together, each in a case of its own."""
     return Profile(tuple(use for profile, case in cases for use in profile.cases[case]))
 

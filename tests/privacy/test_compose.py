@@ -16,18 +16,14 @@ from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 from tests.made import plain_plan
+from tests.privacy.losses import DHC
 
 RHO = Fraction(365, 100)
-SHARES = [Fraction(a, 1000) for a in (20, 274, 85, 131, 238, 118, 3)]
-FOLDS = (10, 10, 10, 20, 10, 10, 10)
 
 
 def decennial(reduction=1):
     """The 80 queries of the 2020 DHC allocation (Su, Su & Wang), noise times ``reduction``."""
-    return hr.compose(
-        (hr.DiscreteGaussian(reduction * 10 / (2 * share * RHO)), folds)
-        for share, folds in zip(SHARES, FOLDS, strict=True)
-    )
+    return hr.compose((hr.DiscreteGaussian(reduction * loss.sigma2), folds) for loss, folds in DHC)
 
 
 def test_all_queries_of_the_2020_census_cost_less_than_stated():

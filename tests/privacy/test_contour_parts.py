@@ -9,28 +9,29 @@ import mpmath
 import numpy as np
 import pytest
 
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
+from hedgerow.noise.loss import GaussianLoss, PairLoss
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.contour_sum import Product, _polar, node_blocks, surviving_nodes
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, cumulant, cumulant_error, tilt_loss
+from tests.privacy.losses import gaussian, laplace, pair
 
 mp = mpmath.MPContext()
 mp.dps = 50
 
 LOSSES = [
-    GaussianLoss(Fraction(1, 100), 1),
-    GaussianLoss(Fraction(1, 3), 4),
-    GaussianLoss(Fraction(99, 100), 1),
-    GaussianLoss(Fraction(1), 3),
-    GaussianLoss(Fraction(26, 10), 1),
-    GaussianLoss(Fraction(9), 1),
-    GaussianLoss(Fraction(4567, 100), 20),
-    LaplaceLoss(Fraction(1, 20), 1),
-    LaplaceLoss(Fraction(3), 1),
-    LaplaceLoss(Fraction(3), 2),
-    LaplaceLoss(Fraction(70), 60),
-    PairLoss(Fraction(1, 3), Fraction(1, 100)),
-    PairLoss(Fraction(8), Fraction(99, 100)),
+    gaussian("1/100"),
+    gaussian("1/3", 4),
+    gaussian("99/100"),
+    gaussian(1, 3),
+    gaussian("26/10"),
+    gaussian(9),
+    gaussian("4567/100", 20),
+    laplace("1/20"),
+    laplace(3),
+    laplace(3, 2),
+    laplace(70, 60),
+    pair("1/3", "1/100"),
+    pair(8, "99/100"),
 ]
 TILTS = [0.011, 0.5, 1.73, 12.5]
 
@@ -88,13 +89,13 @@ def test_the_sharpness_of_a_geometric_loss_is_the_chance_of_neighbours(loss):
 
 
 def test_the_error_of_a_product_covers_angles_of_many_turns():
-    gaussians = (GaussianLoss(Fraction(50, 7), 1), 10), (GaussianLoss(Fraction(2000, 17), 3), 5)
+    gaussians = (gaussian("50/7"), 10), (gaussian("2000/17", 3), 5)
     # near joint revivals, where both are near whole turns
     heights = [50.0, 2 * math.pi * 50 * 400, 2 * math.pi * 2000 * 50 * 16 + 0.01]
     coins = (
-        (LaplaceLoss(Fraction(50, 7), 1), 9),
-        (PairLoss(Fraction(1, 12), Fraction(1, 9)), 5),
-        (LaplaceLoss(Fraction(400, 7), 1), 2),
+        (laplace("50/7"), 9),
+        (pair("1/12", "1/9"), 5),
+        (laplace("400/7"), 2),
     )
     for losses, places in (
         (gaussians, heights),
@@ -135,7 +136,7 @@ def test_the_sharpness_of_a_gaussian_is_nearly_the_best_constant(loss):
 
 
 def test_a_huge_variance_is_a_continuous_gaussian():
-    loss = GaussianLoss(Fraction(10**12), 3000)
+    loss = gaussian(10**12, 3000)
     tilts = np.array([0.0, 1.0, 1e3, 1e6])
     expected = (tilts**2 + tilts) * 9e6 / 2e12
     assert cumulant(((loss, 7),), tilts) == pytest.approx(7 * expected, rel=1e-14)

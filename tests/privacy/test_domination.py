@@ -10,9 +10,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.accountant import domination
 from hedgerow.privacy.accountant.domination import Domination, Gaussians, gaussian_delta_above
+from tests.privacy.losses import pair
 from tests.privacy.oracles_domination import dominated_delta, gaussian_delta
 
 EPSILONS = (-1.0, 0.0, 0.3, 1.0, 3.0, 8.0)
@@ -128,7 +128,7 @@ def test_composed_noise_is_as_one_with_all_squares():
         assert parts.delta(epsilon) == pytest.approx(whole.delta(epsilon), rel=1e-9)
 
 
-PAIRS = ((PairLoss(Fraction(1, 2), Fraction(1, 10**6)), 3), (PairLoss(Fraction(1), Fraction(0)), 2))
+PAIRS = ((pair("1/2", "1e-6"), 3), (pair(1), 2))
 
 
 def test_other_guarantees_take_part_by_their_pairs():
@@ -176,7 +176,7 @@ def test_more_noise_or_more_epsilon_promises_more():
 def test_nothing_overflows(sigma2, squared, guarantee):
     """Warnings are errors here."""
     cases = ((),) if sigma2 is None else alone(sigma2, squared, 3).cases
-    pairs = () if guarantee is None else ((PairLoss(Fraction(guarantee), Fraction(0)), 3),)
+    pairs = () if guarantee is None else ((pair(guarantee), 3),)
     found = [
         Domination(cases, pairs).delta(epsilon)
         for epsilon in (-1e5, -800.0, -1.0, 0.0, 1e-9, 1.0, 800.0, 1e5, 1e9)
@@ -187,11 +187,11 @@ def test_nothing_overflows(sigma2, squared, guarantee):
 
 def test_what_no_float_holds_promises_nothing_or_rounds_up():
     assert alone(Fraction(1, 4) + Fraction(1, 10**400), 10**400).delta(1.0) == 1
-    certain = (PairLoss(Fraction(1), 1 - Fraction(1, 10**20)), 1)
+    certain = (pair(1, 1 - Fraction(1, 10**20)), 1)
     assert Domination(alone(5, 1).cases, (certain,)).delta(5.0) == 1
-    small = (PairLoss(Fraction(0), Fraction(1, 10**400)), 1)
+    small = (pair(0, "1e-400"), 1)
     assert 0 < Domination((), (small,)).delta(1.0) < 1e-300
-    many = (PairLoss(Fraction(1, 1000), Fraction(0)), 10**12)  # told at once
+    many = (pair("1/1000"), 10**12)  # told at once
     assert Domination((), (many,)).delta(10.0) == pytest.approx(1)
 
 

@@ -7,34 +7,33 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
 from hedgerow.privacy.accountant import lattice
 from hedgerow.privacy.accountant.lattice import atoms, tradeoff, tradeoff_bounds
 from tests.privacy import oracles_loss
+from tests.privacy.losses import SMALL, gaussian, laplace, pair
 
 ALPHAS = [1e-30, 1e-12, 1e-3, 0.05, 0.25, 0.5]
-MIXTURE = (
-    (GaussianLoss(Fraction(3), 1), 1),
-    (LaplaceLoss(Fraction(4), 2), 2),
-    (PairLoss(Fraction(1, 3), Fraction(1, 1000)), 2),
-)
+MIXTURE = (gaussian(3), 1), (laplace(4, 2), 2), (pair("1/3", "1/1000"), 2)
 CASES = {
-    "gaussian": ((GaussianLoss(Fraction(5), 1), 2),),
-    "narrow gaussian": ((GaussianLoss(Fraction(1, 4), 2), 2),),
-    "laplace": ((LaplaceLoss(Fraction(2), 3), 3),),
-    "pair": ((PairLoss(Fraction(1, 2), Fraction(1, 1000)), 4),),
+    "gaussian": SMALL["two"],
+    "narrow gaussian": ((gaussian("1/4", 2), 2),),
+    "laplace": ((laplace(2, 3), 3),),
+    "pair": SMALL["pair"],
     "mixture": MIXTURE,
 }
 
 
-@pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+each_losses = pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+
+
+@each_losses
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_no_test_is_better_and_the_best_one_is_as_good(losses, alpha):
     truth = oracles_loss.tradeoff(losses, Fraction(alpha))
     assert abs(tradeoff(losses, alpha) - truth) <= 1e-12 * truth
 
 
-@pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+@each_losses
 def test_the_bounds_hold_the_truth_and_are_narrow(losses):
     rng = random.Random(7)
     for alpha in [*ALPHAS, 0.75, 1 - 1e-9, *(rng.random() for _ in range(10))]:
@@ -59,7 +58,7 @@ def test_one_draw_follows_theorem_a7(sigma2, shift):
         t = next(x for x in span if cdf(x) >= 1 - alpha)
         slope = math.exp((t * t - (t - shift) ** 2) / (2 * float(sigma2)))
         expected = cdf(t - shift) - slope * (alpha + cdf(t) - 1)
-        found = tradeoff(((GaussianLoss(sigma2, shift), 1),), alpha)
+        found = tradeoff(((gaussian(sigma2, shift), 1),), alpha)
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
@@ -82,11 +81,11 @@ def test_two_draws_follow_theorem_a8(sigma2, shift):
     for t in (-2, 0, 1, 4, 7):
         alpha = math.fsum(mass(y) for y in span if y > t)
         beta = math.fsum(mass(y) for y in span if y <= t - 2 * shift)
-        found = tradeoff(((GaussianLoss(sigma2, shift), 2),), alpha)
+        found = tradeoff(((gaussian(sigma2, shift), 2),), alpha)
         assert found == pytest.approx(beta, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+@each_losses
 def test_the_curve_is_convex_falling_and_below_the_blind_test(losses):
     alphas = np.linspace(0, 1, 41)
     heights = np.array([tradeoff(losses, float(alpha)) for alpha in alphas])
@@ -95,7 +94,7 @@ def test_the_curve_is_convex_falling_and_below_the_blind_test(losses):
     assert np.all(heights <= 1 - alphas + 1e-13)
 
 
-@pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+@each_losses
 @pytest.mark.parametrize("alpha", [0.01, 0.2, 0.45])
 def test_the_curve_is_its_own_inverse(losses, alpha):
     """The noises are symmetric, so P and Q may change places."""
@@ -103,7 +102,7 @@ def test_the_curve_is_its_own_inverse(losses, alpha):
     assert tradeoff(losses, beta) == pytest.approx(alpha, rel=1e-9)
 
 
-@pytest.mark.parametrize("losses", CASES.values(), ids=CASES)
+@each_losses
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.1, 2.3])
 def test_delta_is_the_largest_gap_above_a_line_of_slope_minus_e_to_the_epsilon(losses, epsilon):
     """δ(ε) = 1 - min_α (T(α) + e^ε α), attained at the knot of the first atom above ε."""

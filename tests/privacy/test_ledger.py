@@ -38,28 +38,34 @@ PLAN, OTHER_PLAN = "a" * 64, "b" * 64
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
-def gaussian(rho: Fraction | int | str) -> Profile:
+def gaussian(rho):
     """A composition that costs this ρ."""
     return Profile((Use(DiscreteGaussian(1 / (2 * Fraction(rho))), 1, ((1,),)),))
 
 
-def laplace(epsilon: Fraction | int | str) -> Profile:
+def laplace(epsilon):
     """A composition that costs this pure ε."""
     return Profile((Use(DiscreteLaplace(1 / Fraction(epsilon)), 1, ((1,),)),))
 
 
-def charge(release_id: str, profile: Profile, **more: Any) -> Charge:
+def charge(release_id, profile, **more):
     return Charge(release_id, profile, **{"plan_hash": PLAN, "at": NOON, **more})
 
 
 @pytest.fixture
-def ledger(tmp_path) -> Ledger:
+def ledger(tmp_path):
     return create_ledger(tmp_path / "ledger.sqlite")
 
 
 @pytest.fixture
-def account(ledger: Ledger) -> Account:
+def account(ledger):
     return ledger.open_account("census", Protection(AddRemove()), Rho(1))
+
+
+@pytest.fixture
+def spend(ledger, account):
+    """Charge to the account."""
+    return lambda release_id, profile: ledger.charge(account, charge(release_id, profile))
 
 
 def test_numbers_longer_than_a_person_may_type_are_read_back():
@@ -95,29 +101,29 @@ def test_a_charge_is_read_back_as_it_was_made(ledger, account):
     assert found.profile.uses == uses
 
 
-def test_a_cap_can_be_spent_to_the_last_and_no_further(ledger, account):
+def test_a_cap_can_be_spent_to_the_last_and_no_further(ledger, account, spend):
     for n in range(3):
-        ledger.charge(account, charge(f"r{n}", gaussian("1/3")))
+        spend(f"r{n}", gaussian("1/3"))
     assert (ledger.standing(account).spent, ledger.standing(account).left) == (1, 0)
     with pytest.raises(BudgetError, match="more than is left"):
-        ledger.charge(account, charge("r3", gaussian(Fraction(1, 10**30))))
+        spend("r3", gaussian(Fraction(1, 10**30)))
     assert len(ledger.standing(account).charges) == 3
 
 
-def test_what_is_spent_is_exact_to_any_digit(ledger, account):
+def test_what_is_spent_is_exact_to_any_digit(ledger, account, spend):
     crumb = Fraction(1, 10**20)
-    ledger.charge(account, charge("r1", gaussian(1 - crumb)))
+    spend("r1", gaussian(1 - crumb))
     assert ledger.standing(account).left == crumb
     with pytest.raises(BudgetError, match="more than is left"):
-        ledger.charge(account, charge("r2", gaussian(crumb + Fraction(1, 10**30))))
-    ledger.charge(account, charge("r3", gaussian(crumb)))
+        spend("r2", gaussian(crumb + Fraction(1, 10**30)))
+    spend("r3", gaussian(crumb))
 
 
-def test_a_refusal_says_spent_cost_and_left_and_costs_nothing(ledger, account):
-    ledger.charge(account, charge("r1", gaussian("2/3")))
-    ledger.charge(account, charge("r2", gaussian("1/3000000")))
+def test_a_refusal_says_spent_cost_and_left_and_costs_nothing(ledger, account, spend):
+    spend("r1", gaussian("2/3"))
+    spend("r2", gaussian("1/3000000"))
     with pytest.raises(BudgetError) as refused:
-        ledger.charge(account, charge("r3", gaussian("1/3")))
+        spend("r3", gaussian("1/3"))
     assert str(refused.value) == (
         "this release costs ρ = 0.333334, which is more than is left for dataset 'census' "
         "(add-remove, contributions 1): of the cap ρ = 1, 0.666667 is spent and 0.333333 is left; "
@@ -126,8 +132,8 @@ def test_a_refusal_says_spent_cost_and_left_and_costs_nothing(ledger, account):
     assert [c.release_id for c in ledger.standing(account).charges] == ["r1", "r2"]
 
 
-def test_the_same_release_again_is_not_charged_again(ledger, account):
-    first = ledger.charge(account, charge("r1", gaussian("2/3")))
+def test_the_same_release_again_is_not_charged_again(ledger, account, spend):
+    first = spend("r1", gaussian("2/3"))
     later = charge("r1", gaussian("2/3"), at=NOON + timedelta(days=1))
     assert ledger.charge(account, later) == first
     assert ledger.standing(account).charges == (first,)
@@ -142,8 +148,8 @@ def test_the_same_release_again_is_not_charged_again(ledger, account):
     ],
     ids=["less noise", "same cost by other noise", "another plan"],
 )
-def test_one_release_is_never_two(ledger, account, other):
-    first = ledger.charge(account, charge("r1", gaussian("1/2")))
+def test_one_release_is_never_two(ledger, account, spend, other):
+    first = spend("r1", gaussian("1/2"))
     with pytest.raises(BudgetError, match=r"'r1' was charged at 2026-05-04 12:00 UTC for another"):
         ledger.charge(account, replace(first, **other))
     assert ledger.standing(account).charges == (first,)
@@ -285,32 +291,32 @@ def test_a_pure_account_adds_epsilon_and_takes_nothing_without_one(ledger):
     assert ledger.standing(pure).left == 0
 
 
-def test_an_account_in_rho_takes_laplace_noise_at_its_rho(ledger, account):
-    ledger.charge(account, charge("r1", laplace(1)))
+def test_an_account_in_rho_takes_laplace_noise_at_its_rho(ledger, account, spend):
+    spend("r1", laplace(1))
     assert ledger.standing(account).spent == Fraction(1, 2)
 
 
-def test_a_release_without_rho_is_not_charged_to_an_account_in_rho(ledger, account):
-    guarantee = Profile((Use(EpsilonDelta(1, "1e-10"), 1, ((1,),)),))
+def test_a_release_without_rho_is_not_charged_to_an_account_in_rho(ledger, account, spend):
+    guarantee = compose([(EpsilonDelta(1, "1e-10"), 1)])
     with pytest.raises(BudgetError, match="kept in ρ, and this release has none: mere"):
-        ledger.charge(account, charge("r", guarantee))
-    ledger.charge(account, charge("r", Profile((Use(Epsilon(1), 1, ((1,),)),))))
+        spend("r", guarantee)
+    ledger.charge(account, charge("r", compose([(Epsilon(1), 1)])))
     assert ledger.standing(account).left == Fraction(1, 2)
 
 
-def test_one_profile_that_is_not_proved_to_be_the_worst_makes_all_so(ledger, account):
-    ledger.charge(account, charge("r1", gaussian("1/4")))
+def test_one_profile_that_is_not_proved_to_be_the_worst_makes_all_so(ledger, account, spend):
+    spend("r1", gaussian("1/4"))
     assert ledger.standing(account).together.is_worst
-    ledger.charge(account, charge("r2", replace(gaussian("1/4"), is_worst=False)))
-    ledger.charge(account, charge("r3", gaussian("1/4")))
+    spend("r2", replace(gaussian("1/4"), is_worst=False))
+    spend("r3", gaussian("1/4"))
     assert not ledger.standing(account).together.is_worst
 
 
-def test_the_exact_profile_of_all_charges_is_that_of_their_uses_together(ledger, account):
+def test_the_exact_profile_of_all_charges_is_that_of_their_uses_together(ledger, account, spend):
     assert ledger.standing(account).together is None
     first, second = gaussian("1/4"), laplace("1/2")
-    ledger.charge(account, charge("r1", first))
-    ledger.charge(account, charge("r2", second))
+    spend("r1", first)
+    spend("r2", second)
     together = ledger.standing(account).together
     assert together == Profile((*first.uses, *second.uses))
     assert together.rho == ledger.standing(account).spent
@@ -345,7 +351,7 @@ def test_what_is_too_long_to_write_down_is_refused(ledger, account):
     with pytest.raises(BudgetError, match="cap has too many digits"):
         ledger.open_account("trips", Protection(AddRemove()), Rho(1 + tiny))
     with pytest.raises(BudgetError, match="profile has too many digits"):
-        ledger.charge(account, charge("r", Profile((Use(DiscreteGaussian(1 + tiny), 1, ((1,),)),))))
+        ledger.charge(account, charge("r", compose([(DiscreteGaussian(1 + tiny), 1)])))
     assert ledger.accounts() == (account,)
     assert ledger.standing(account).charges == ()
 
@@ -395,7 +401,7 @@ shifts = st.lists(st.integers(-9, 9).filter(bool), min_size=1, max_size=3).map(t
 times = st.integers(1, 10**9)
 
 
-def uses_in(cases: int):
+def uses_in(cases):
     """Uses whose changes depend on so many cases, and guarantees."""
     each = st.tuples(*[shifts if case == 0 else shifts | st.just(()) for case in range(cases)])
     single = st.just(((1,),))

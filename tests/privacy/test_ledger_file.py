@@ -21,20 +21,20 @@ from hedgerow.privacy.ledger.file import _FORM, VERSION, open_ledger_file
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import Account, Charge, charge_row, read_charge, seal_row
 from hedgerow.privacy.neighbours import AddRemove
-from hedgerow.privacy.profile import Profile
+from hedgerow.privacy.profile import Profile, compose
 from hedgerow.privacy.promise import Protection
 from hedgerow.privacy.use import Use
 
 ACCOUNT = Account("census", Protection(AddRemove()), Rho(10))
-PROFILE = Profile((Use(DiscreteGaussian(2), 1, ((1,),)),))
+PROFILE = compose([(DiscreteGaussian(2), 1)])
 
 
-def charge(number: int, filling: str = "") -> Charge:
+def charge(number, filling=""):
     return Charge(f"r{number}{filling}", PROFILE, "a" * 64, datetime(2026, 5, 4, tzinfo=UTC))
 
 
 @pytest.fixture
-def ledger(tmp_path) -> Ledger:
+def ledger(tmp_path):
     """A ledger with two charges."""
     made = create_ledger(tmp_path / "ledger.sqlite", patience=0.05)
     made.open_account(ACCOUNT.dataset, ACCOUNT.protection, ACCOUNT.cap)
@@ -43,7 +43,7 @@ def ledger(tmp_path) -> Ledger:
     return made
 
 
-def altered(path: Path, *statements: str) -> None:
+def altered(path, *statements):
     """Behind the ledger's back."""
     with closing(sqlite3.connect(path)) as connection:
         for statement in statements:
@@ -78,7 +78,7 @@ def test_a_ledger_whose_making_was_cut_short_is_made(tmp_path):
     assert create_ledger(path).accounts() == ()
 
 
-def other_database(path: Path) -> None:
+def other_database(path):
     altered(path, "CREATE TABLE account (id INTEGER)", "PRAGMA user_version = 1")
 
 
@@ -166,7 +166,7 @@ def test_a_ledger_only_grows(ledger, statement):
     assert len(ledger.standing(ACCOUNT).charges) == 2
 
 
-def unguarded(path: Path, statement: str) -> None:
+def unguarded(path, statement):
     """Without the triggers, which come back afterwards."""
     with closing(sqlite3.connect(path)) as connection:
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
@@ -276,7 +276,7 @@ def test_a_reader_only_delays_a_charge(ledger):
     assert len(ledger.standing(ACCOUNT).charges) == 2
 
 
-def fill(ledger: Ledger) -> None:
+def fill(ledger):
     for number in range(3, 40):
         ledger.charge(ACCOUNT, charge(number, "x" * 400))
 

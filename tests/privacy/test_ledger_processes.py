@@ -35,27 +35,27 @@ PLAN = "5" * 64
 ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def variance_of(release_id: str) -> Fraction:
+def variance_of(release_id):
     """What a release costs follows from its id, as a resumed run's does."""
     return Fraction(VARIANCES[int(release_id.partition("-")[2]) % len(VARIANCES)])
 
 
-def cost_of(releases: list[str]) -> Fraction:
+def cost_of(releases):
     """ρ = 1/(2σ²) each."""
     return sum((1 / (2 * variance_of(release)) for release in releases), Fraction(0))
 
 
-def charge_of(release_id: str) -> Charge:
+def charge_of(release_id):
     uses = (Use(DiscreteGaussian(variance_of(release_id)), 1, ((1,),)),)
     return Charge(release_id, Profile(uses), PLAN, ANY_TIME)
 
 
-def tell(word: str, what: str) -> None:
+def tell(word, what):
     """One line to the nursery's output, in one write."""
     os.write(sys.stdout.fileno(), f"{word} {what}\n".encode())
 
 
-def keep_charging(path: Path, releases: list[str]) -> None:
+def keep_charging(path, releases):
     """Charge these releases in turn; say so before and after."""
     ledger = create_ledger(path)
     account = ledger.open_account("census", Protection(AddRemove()), CAP)
@@ -69,7 +69,7 @@ def keep_charging(path: Path, releases: list[str]) -> None:
         tell("charged", release_id)
 
 
-def nursery() -> None:
+def nursery():
     """For each line of input, which names a ledger and each child's releases, fork the children.
 
     It kills them itself, before it asks for their end: until then their numbers are theirs.
@@ -86,7 +86,7 @@ def nursery() -> None:
         tell("dead", "all")
 
 
-def forked(path: Path, releases: list[str]) -> int:
+def forked(path, releases):
     child = os.fork()
     if child == 0:
         try:
@@ -101,7 +101,7 @@ def forked(path: Path, releases: list[str]) -> int:
 class Nursery:
     """The other end of the nursery's pipes."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.process = subprocess.Popen(
             [sys.executable, __file__],
             stdin=subprocess.PIPE,
@@ -110,7 +110,7 @@ class Nursery:
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
 
-    def raise_children(self, path: Path, children: list[list[str]], kill_after=None):
+    def raise_children(self, path, children, kill_after=None):
         """What the children told, {word: releases}; with ``kill_after``, killed (seconds)."""
         order = json.dumps({"path": str(path), "children": children, "kill_after": kill_after})
         assert self.process.stdin is not None
@@ -142,7 +142,7 @@ def folder():
         yield Path(made)
 
 
-def charged_releases(path: Path) -> list[str]:
+def charged_releases(path):
     """The ids that the ledger holds, after every check that the ledger makes."""
     try:
         ledger = Ledger(path)

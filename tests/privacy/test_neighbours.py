@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.neighbours import AddRemove, Replace, l1, l2_squared
@@ -14,17 +13,17 @@ from hedgerow.privacy.neighbours import AddRemove, Replace, l1, l2_squared
 LEAVES = 4  # depth 1 has two nodes of two leaves each
 
 
-def units(records) -> list[NDArray[np.int64]]:
+def units(records):
     """Every way in which one unit's records fall into the leaves."""
     every = product(range(max(records) + 1), repeat=LEAVES)
     return [np.array(unit) for unit in every if sum(unit) in records]
 
 
-def at_depth(leaves, depth) -> NDArray[np.int64]:
+def at_depth(leaves, depth):
     return np.asarray(leaves.reshape(2**depth, -1).sum(axis=1))
 
 
-def changes(neighbours) -> list[NDArray[np.int64]]:
+def changes(neighbours):
     """Every change of the leaf counts that one unit can make, straight from the definitions."""
     m = neighbours.contributions
     if isinstance(neighbours, AddRemove):
@@ -41,8 +40,11 @@ RELATIONS = [
 ]
 
 
+each_neighbours = pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_sensitivities_are_attained_and_never_exceeded(neighbours, depth):
     moves = [at_depth(change, depth) for change in changes(neighbours)]
     assert neighbours.l1_sensitivity(depth) == max(np.abs(move).sum() for move in moves)
@@ -60,7 +62,7 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_the_norm_of_columns_is_that_of_the_worst_change_of_all(neighbours, matrix):
     """‖Wx‖² over every change x of the leaves that one unit can make; attained by moving as one."""
     columns = matrix.T
@@ -71,7 +73,7 @@ def test_the_norm_of_columns_is_that_of_the_worst_change_of_all(neighbours, matr
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_each_case_is_a_change_that_one_unit_can_make(neighbours, depth):
     made = {
         tuple(sorted(int(v) for v in at_depth(change, depth) if v))
@@ -81,7 +83,7 @@ def test_each_case_is_a_change_that_one_unit_can_make(neighbours, depth):
         assert tuple(sorted(shifts)) in made
 
 
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_some_unit_makes_the_changes_of_a_case_at_all_depths_at_once(neighbours):
     made = {
         tuple(tuple(sorted(int(v) for v in at_depth(c, t) if v)) for t in range(3))
@@ -107,7 +109,7 @@ WEIGHTS = [(1, 1, 1), (5, 1, 1), (1, 7, 2), (100, 1, 0), (0, 1, 1), (3, 3, 0)]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_no_unit_costs_more_at_all_depths_together_than_the_worst_case(neighbours, weights):
     """Costs that grow with the norms, ρ with the squared ones: the corners of the docstring."""
     cases = list(zip(*(neighbours.changes(t) for t in range(3)), strict=True))
@@ -120,7 +122,7 @@ def test_no_unit_costs_more_at_all_depths_together_than_the_worst_case(neighbour
         assert max(every) == worst
 
 
-@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@each_neighbours
 def test_the_total_is_public_just_where_no_unit_changes_it(neighbours):
     fixed = all(change.sum() == 0 for change in changes(neighbours))
     assert neighbours.total_is_public is fixed

@@ -15,11 +15,11 @@ from hedgerow.privacy.profile import Profile
 from hedgerow.privacy.use import Use
 
 
-def real(value) -> Any:
+def real(value):
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def energy(mechanism: DiscreteGaussian | DiscreteLaplace, x: int) -> Fraction:
+def energy(mechanism, x):
     """The exponent of the noise's law."""
     if isinstance(mechanism, DiscreteGaussian):
         return Fraction(x * x) / (2 * mechanism.sigma2)
@@ -27,7 +27,7 @@ def energy(mechanism: DiscreteGaussian | DiscreteLaplace, x: int) -> Fraction:
 
 
 @cache
-def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
+def loss_atoms(mechanism, shift):
     """{loss: probability} of one draw against a draw moved by ``shift``; losses are rational.
 
     To 50 digits, as all that is exact here.
@@ -41,7 +41,7 @@ def loss_atoms(mechanism, shift) -> dict[Fraction, Any]:
 
 
 @cache
-def exact_law(profile) -> dict[Fraction, Any]:
+def exact_law(profile):
     """The law of the loss of a composition with one case, every sum of losses kept apart."""
     law = {Fraction(0): mpmath.mpf(1)}
     for use in profile.uses:
@@ -56,7 +56,7 @@ def exact_law(profile) -> dict[Fraction, Any]:
     return law
 
 
-def exact_delta(profile, epsilon) -> Any:
+def exact_delta(profile, epsilon):
     """E[(1 - e^{ε-L})₊] of a composition with one case."""
     return sum(
         p * (1 - mpmath.exp(epsilon - real(loss)))
@@ -65,11 +65,11 @@ def exact_delta(profile, epsilon) -> Any:
     )
 
 
-def gaussians(*variances: int | str, shifts=(1,), times=1) -> Profile:
+def gaussians(*variances, shifts=(1,), times=1):
     return Profile(tuple(Use(DiscreteGaussian(v), times, (shifts,)) for v in variances))
 
 
-def laplaces(*scales: int | str, shifts=(1,), times=1) -> Profile:
+def laplaces(*scales, shifts=(1,), times=1):
     return Profile(tuple(Use(DiscreteLaplace(s), times, (shifts,)) for s in scales))
 
 

@@ -3,7 +3,6 @@
 import math
 from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import pytest
@@ -33,22 +32,22 @@ def eighty_digits():
         yield
 
 
-def real(value) -> Any:
+def real(value):
     if isinstance(value, Decimal):
         return mpmath.mpf(str(value))
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def bun_steinke(rho, delta) -> Any:
+def bun_steinke(rho, delta):
     """Proposition 1.3, word for word."""
     return real(rho) + 2 * mpmath.sqrt(real(rho) * mpmath.log(1 / real(delta)))
 
 
-def least_delta(rho, epsilon) -> Any:
+def least_delta(rho, epsilon):
     """Canonne, Kamath & Steinke, Corollary 13, the infimum taken over a fine grid of α."""
     rho, epsilon = real(rho), real(epsilon)
 
-    def log_delta(t) -> Any:
+    def log_delta(t):
         a = mpmath.exp(t)
         alpha = 1 + a
         return a * (alpha * rho - epsilon) - mpmath.log(a) + alpha * mpmath.log(a / alpha)
