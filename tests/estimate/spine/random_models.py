@@ -91,9 +91,9 @@ class Case:
         support, ask = self.model.support, getattr(self.model, what)
         top, parts = Part.top(cut), parts_below(support, cut)
         ups = [self.model.up(part, self.of_part(part, tables)) for part in parts]
-        told = np.concatenate([up.told for up in ups])
+        told = np.concatenate([up.root_sums for up in ups])
         upward = self.model.up(top, self.of_part(top, tables), told)
-        assert len(upward.told) == 0
+        assert len(upward.root_sums) == 0
         found = ask(top, upward, None, total)
         ends = pairwise(np.cumsum([0, *(support.cells(cut, part.nodes) for part in parts)]))
         below = [ask(part, up, found[cut][slice(*end)], None)

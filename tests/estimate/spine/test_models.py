@@ -141,7 +141,7 @@ def test_what_parts_are_told_of_others_has_to_fit(make):
         for ask in (model.estimates, model.settle):
             with pytest.raises(EstimateError, match=f"needs the {len(good)} cells of its roots"):
                 ask(job, upward, above)
-    for told, words in [(upward.told[1:], "numbers here"), (None, "numbers here, got none")]:
+    for told, words in [(upward.root_sums[1:], "numbers here"), (None, "numbers here, got none")]:
         with pytest.raises(EstimateError, match=words):
             model.up(top, case.of_part(top, tables), told)
     model.settle(job, upward, good)

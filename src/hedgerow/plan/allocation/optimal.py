@@ -96,8 +96,8 @@ class Optimal:
     objective: ObjectiveName | None = None
 
     def __post_init__(self) -> None:
-        known = isinstance(self.objective, str) and self.objective in OBJECTIVES
-        if self.objective is not None and not known:
+        is_known = isinstance(self.objective, str) and self.objective in OBJECTIVES
+        if self.objective is not None and not is_known:
             raise PlanError(
                 f"objective must be {either(OBJECTIVES)}, got {kind_of(self.objective)}"
             )
