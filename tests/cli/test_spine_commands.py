@@ -15,9 +15,9 @@ from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan import spine as plan_spine
 from hedgerow.release import execution
 from hedgerow.release.descent.spine import SpineFlow
-from hedgerow.release.directory.manifest import sha256
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.release_spec import ReleaseSpec
+from tests.release.forged import reseal
 from tests.release.spine.made_files import BLOCKS, FACILITIES, PRIVACY, SHARES, write_files
 
 OPTIMAL = '[allocation]\nmethod = "optimal"\n'
@@ -299,13 +299,6 @@ def test_a_release_within_a_limit_of_memory_is_the_same_plan(run, succeeds, tmp_
 # --- check ----------------------------------------------------------------------------------------
 
 
-def agree(out):
-    """Let the manifest name the digests of whatever the files now are."""
-    manifest = json.loads((out / "manifest.json").read_text())
-    manifest["files"] = {name: sha256(out / name) for name in manifest["files"]}
-    (out / "manifest.json").write_text(json.dumps(manifest))
-
-
 def every_table(out, change):
     """Change the finest table, and all sums with it."""
     table = change(pl.read_parquet(out / "counts" / "cuboid=3-4.parquet"))
@@ -377,7 +370,7 @@ FORGED = {
 def test_a_forged_release_fails_its_check(run, folder, name):
     forge, finding = FORGED[name]
     forge(folder / "out")
-    agree(folder / "out")
+    reseal(folder / "out")
     code, out, _ = run("check", folder / "out")
     assert code == 2
     failed = [line for line in out.splitlines() if line.startswith("FAIL") or "failed" in line]

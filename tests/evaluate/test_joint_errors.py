@@ -1,6 +1,7 @@
 """What areas of a cuboid of a cube or of a named one are due, and the joint errors behind that."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import hedgerow as hr
@@ -47,14 +48,19 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_joint_errors_have_the_covariance_of_a_dense_solver(plan):
     """Each entry within 6 standard errors of 5,000 independent draws (α below 1e-6)."""
-    release = released(table_of(tree=plan.tree, filled=2.0), plan)
-    dense, best = Dense(release), hr.reestimate(release, hr.LeastSquares())
-    for levels in plan.levels:
+    dense = Dense(released(table_of(tree=plan.tree, filled=2.0), plan))
+
+    def sums_of(levels):
+        cells = dense.leaves.select(plan.tree.columns_of(levels) or pl.lit(0))
+        return dense.sums(cells.unique(maintain_order=True))
+
+    of_all = isinstance(plan.workload, hr.Cube)  # large solutions of named ones take their time
+    for levels in plan.levels if of_all else [(1, 0), plan.tables[-1]]:
         if plan.is_public(levels) or levels in plan.repeats:
             continue
-        drawn, sums = errors_of(plan, levels)(DRAWS, seed=1), dense.sums(best.frames[levels])
+        drawn, sums = errors_of(plan, levels)(DRAWS, seed=1), sums_of(levels)
         if plan.public is not None:  # what is known exactly has no error
-            known = dense.sums(best.frames[plan.public])
+            known = sums_of(plan.public)
             shares = np.linalg.pinv(sums.T) @ known.T  # the sums that are public, of these cells
             within = np.abs(sums.T @ shares - known.T).max(axis=0) < 1e-9
             assert np.abs(drawn @ shares[:, within]).max(initial=0) < 1e-6

@@ -23,6 +23,7 @@ from hedgerow.release.directory.manifest import FORMAT, MANIFEST_KEYS
 from hedgerow.release.execution import in_memory
 from tests.made import plain_plan, random_counts, random_tree
 from tests.refused import refused, told
+from tests.release.forged import reseal
 
 
 @pytest.fixture
@@ -414,29 +415,12 @@ def test_a_plan_that_promises_less_than_the_table_needs_is_refused(made):
     hr.release(bounded, plain_plan(tree, budget=hr.Rho(1), neighbours=at_most))
 
 
-def rehash(folder):
-    """Make the manifest agree with whatever the files now say."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"] = {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in manifest["files"]
-        if (folder / name).exists()
-    }
-    text = json.dumps(manifest["plan"], sort_keys=True, separators=(",", ":"))
-    manifest["plan_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-
-
 @pytest.mark.parametrize("forged", [1.0, True])
 def test_a_number_of_the_plan_is_no_other_that_python_calls_equal(out, forged):
     tree = hr.Tree([hr.Axis.from_frame("g", pl.DataFrame({"a": ["x", "y"]}), ["a"])])
     counts = hr.Counts.from_frame(tree, pl.DataFrame({"a": ["x"]}))
     hr.release(counts, plain_plan(tree, budget=hr.Rho(1)), directory=out)
-    path = out / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["plan"]["cuboids"][0]["cells"] = forged
-    path.write_text(json.dumps(manifest))
-    rehash(out)
+    reseal(out, lambda manifest: manifest["plan"]["cuboids"][0].update(cells=forged))
     with pytest.raises(hr.ReleaseError, match="contradicts itself"):
         hr.read_release(out)
     assert failures(out)
@@ -446,7 +430,7 @@ def edit(name, change):
     def spoil(folder):
         path = folder / name
         change(pl.read_parquet(path)).write_parquet(path)
-        rehash(folder)
+        reseal(folder)
 
     return spoil
 
@@ -469,14 +453,7 @@ def list_another(folder):
 
 
 def rewrite(change):
-    def spoil(folder):
-        path = folder / "manifest.json"
-        manifest = json.loads(path.read_text())
-        change(manifest)
-        path.write_text(json.dumps(manifest))
-        rehash(folder)
-
-    return spoil
+    return partial(reseal, change=change)
 
 
 def promise_more(manifest):
@@ -719,7 +696,7 @@ def test_check_survives_any_damage(out, release):
         spoiled = bytearray(whole)
         spoiled[rng.integers(len(whole))] = rng.integers(256)
         path.write_bytes(spoiled)
-        rehash(out)
+        reseal(out)
         found += bool(failures(out))
     assert found > 50
 

@@ -159,34 +159,6 @@ def test_a_place_that_lacks_a_level_is_found(monkeypatch, cut, shape, measure):
         assert bits.shared(), (level, cut)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_a_depth_without_noise_draws_none(monkeypatch, cut, measure):
-    shares = hr.Shares(["1/5", 0, "1/5", "1/5", 0, "1/5", "1/5"])
-    counts, plan = made("two", measure, "measured total", allocation=shares)
-    release, bits = recorded(monkeypatch, counts, plan, hr.Euclidean())
-    assert bits.shared() == bits.up.shared() == []
-    assert {place[:2] for place in bits.by_place()} == set(release.content.measured)
-    assert len(bits.words()) == release.content.noisy_cells
-    assert len(release.content.measured) == 5
-    assert plan.design.outline.is_cut is cut
-
-
-@pytest.mark.parametrize("who", WHO)
-def test_running_sums_have_a_draw_each(monkeypatch, who):
-    tree = hr.Tree([fixed_axis("age", 90)])
-    counts = random_counts(np.random.default_rng(2), tree)
-    plan = hr.make_plan(
-        tree,
-        budget=BUDGET,
-        neighbours=WHO[who],
-        measure=hr.RunningSums(),
-        allocation=hr.Shares([1] if WHO[who].total_is_public else [0, 1]),
-    )
-    release, bits = recorded(monkeypatch, counts, plan, hr.Isotonic())
-    assert bits.draws == [((1,), 0, 90)]
-    assert {levels: len(noisy) for levels, noisy in release.content.measured.items()} == {(1,): 90}
-
-
 def test_true_counts_are_given_of_public_cuboids_alone():
     counts, plan = made("one axis", "survivors", "public total")
     drawn = Drawn(counts, plan, seeded_bits(0))

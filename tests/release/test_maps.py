@@ -9,8 +9,8 @@ import shapely
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, SpecError, TableError
-from hedgerow.release.directory.manifest import sha256
 from hedgerow.spec.release_spec import ReleaseSpec
+from tests.release.forged import reseal
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 SIDE = 3
@@ -75,50 +75,50 @@ def test_shapes_are_kept_and_come_back_and_are_no_part_of_the_hash(folder):
 SHAPES = ['shapes = "towns.geojson"\nshapes_key = "code"']
 
 
-def test_shapes_of_other_areas_are_found_by_check(folder):
-    """Their digest in the manifest made to fit: what they are is told all the same."""
-    out = released(folder)
-    path, manifest = out / "domain" / "place.shapes.json", out / "manifest.json"
-    whole = json.loads(path.read_text(encoding="utf-8"))
+def elsewhere(whole):
+    """Shapes of other areas."""
     whole["objects"]["town"]["geometries"][0]["id"] = "elsewhere"
-    path.write_text(
-        json.dumps(whole, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
-    )
-    told = json.loads(manifest.read_text())
-    told["files"]["domain/place.shapes.json"] = sha256(path)
-    manifest.write_text(json.dumps(told, ensure_ascii=False))
-    failed = [finding.failure for finding in hr.check(out) if finding.failure]
-    assert len(failed) == 1
-    assert "has no shapes of this axis's areas" in failed[0]
 
 
-def moved(path):
-    """The shapes with one border that runs otherwise: as whole as before."""
-    whole = json.loads(path.read_text(encoding="utf-8"))
+def lacking(whole):
+    """Shapes of all areas but one."""
+    code = whole["objects"]["town"]["geometries"][4]["id"]
+    whole["objects"]["town"]["geometries"][4] = {"type": None, "id": code}
+
+
+def moved(whole):
+    """Shapes with one border that runs otherwise: as whole as before."""
     arc = next(arc for arc in whole["arcs"] if len(arc) > 2)
     arc[1][0] += 5
     arc[2][0] -= 5
-    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":")) + "\n"
-    path.write_text(text, encoding="utf-8")
 
 
-def test_a_border_that_was_moved_is_found_by_its_digest_and_else_by_the_page(folder):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (elsewhere, "has no shapes of this axis's areas"),
+        (lacking, "lacks the shapes"),
+        (moved, "report.html is not what the files of the release make"),
+    ],
+)
+def test_other_shapes_are_found_by_their_digest_and_else_by_check(folder, change, words):
     """Shapes are not in the plan's hash, but page and shapes of a release belong together."""
     out = released(folder)
-    path, manifest = out / "domain" / "place.shapes.json", out / "manifest.json"
-    moved(path)
+    path = out / "domain" / "place.shapes.json"
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    change(whole)
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":")) + "\n"
+    path.write_text(text, encoding="utf-8")
     assert any("place.shapes.json" in (each.failure or "") for each in hr.check(out))
-    told = json.loads(manifest.read_text())
-    told["files"]["domain/place.shapes.json"] = sha256(path)
-    manifest.write_text(json.dumps(told, ensure_ascii=False))
+    reseal(out)
     (failure,) = [each.failure for each in hr.check(out) if each.failure]
-    assert "report.html is not what the files of the release make" in failure
+    assert words in failure
 
 
 def test_a_page_with_another_map_is_found_by_check(folder):
     """Its digest made to fit."""
     out = released(folder)
-    page, manifest = out / "report.html", out / "manifest.json"
+    page = out / "report.html"
     text = page.read_text(encoding="utf-8")
     for forged in (
         text.replace('"level":2,"geographic":false', '"level":1,"geographic":false'),
@@ -128,25 +128,8 @@ def test_a_page_with_another_map_is_found_by_check(folder):
     ):
         assert forged != text
         page.write_text(forged, encoding="utf-8")
-        told = json.loads(manifest.read_text())
-        told["files"]["report.html"] = sha256(page)
-        manifest.write_text(json.dumps(told, ensure_ascii=False))
+        reseal(out)
         assert [each.failure for each in hr.check(out) if each.failure]
-
-
-def test_a_missing_area_is_found_by_check(folder):
-    out = released(folder)
-    path, manifest = out / "domain" / "place.shapes.json", out / "manifest.json"
-    whole = json.loads(path.read_text(encoding="utf-8"))
-    code = whole["objects"]["town"]["geometries"][4]["id"]
-    whole["objects"]["town"]["geometries"][4] = {"type": None, "id": code}
-    path.write_text(
-        json.dumps(whole, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
-    )
-    told = json.loads(manifest.read_text())
-    told["files"]["domain/place.shapes.json"] = sha256(path)
-    manifest.write_text(json.dumps(told, ensure_ascii=False))
-    assert any("lacks the shapes" in (each.failure or "") for each in hr.check(out))
 
 
 @pytest.mark.parametrize(

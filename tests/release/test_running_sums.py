@@ -1,6 +1,5 @@
 """Releases of running sums: priced for every neighbour, noisy as promised, checked from outside."""
 
-import hashlib
 import json
 import shutil
 from fractions import Fraction
@@ -25,12 +24,10 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cuboids import All, RunningSums, Summed
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.make import read_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
 from hedgerow.release.directory.check import check
-from hedgerow.release.directory.manifest import sha256
 from hedgerow.release.distribution.distribution import read_distribution
 from hedgerow.release.distribution.release import (
     column_counts,
@@ -40,9 +37,9 @@ from hedgerow.release.distribution.release import (
 from hedgerow.release.execution import release
 from hedgerow.release.reestimate.reestimate import reestimate
 from hedgerow.release.release import read_release
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from tests.made import plain_plan
+from tests.release.forged import reseal
 
 BINS = 40
 RANGES = Ranges.equal_width("x", 0, BINS, BINS)
@@ -165,15 +162,10 @@ def directory(request, tmp_path_factory):
     return folder
 
 
-def test_a_directory_is_checked_and_read_back_from_its_own_files(directory):
-    assert not [finding for finding in check(directory) if finding.failure]
+def test_a_directory_is_read_back_as_a_distribution(directory):
     made, found = read_distribution(directory), read_release(directory)
-    described = json.loads((directory / "manifest.json").read_text())["plan"]
     assert isinstance(made.plan.depths[1], Summed)
-    assert read_plan(made.plan.tree, described).hash == made.plan.hash
     assert made.cdf["count"].to_numpy()[-1] == found.level(depth=0)["count"].sum()
-    again = reestimate(directory, Isotonic()).level(depth=1)
-    assert again["count"].to_list() == again["released"].to_list()
 
 
 def test_the_command_estimates_a_directory_its_own_way_where_no_method_is_named(
@@ -210,23 +202,22 @@ def test_a_place_that_nobody_named_is_called_by_the_method_that_was_chosen(direc
 def test_a_change_is_found(directory, out, what):
     """The digests are made to fit, as a forger would."""
     folder = shutil.copytree(directory, out)
-    manifest = json.loads((folder / "manifest.json").read_text())
     name = "measurements/cuboid=1.parquet" if what == "a sum" else "counts/cuboid=1.parquet"
     column = "noisy_count" if what == "a sum" else "count"
-    if what in {"a sum", "a count"}:
-        changed = pl.read_parquet(folder / name)
-        many = 1 << 16 if what == "a sum" else 1
-        row = pl.int_range(pl.len()) == len(changed) // 2
-        changed.with_columns(pl.col(column) + many * row).write_parquet(folder / name)
-        manifest["files"][name] = sha256(folder / name)
-    elif what == "the scale":
-        manifest["plan"]["cuboids"][1]["scale"] *= 2
-    else:
-        use = manifest["plan"]["guarantee"]["uses"][0]
-        use["squared_norm"] = str(int(use["squared_norm"]) // 2)
-    text = json.dumps(manifest["plan"], sort_keys=True, separators=(",", ":"))
-    manifest["plan_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    def change(manifest):
+        if what in {"a sum", "a count"}:
+            changed = pl.read_parquet(folder / name)
+            many = 1 << 16 if what == "a sum" else 1
+            row = pl.int_range(pl.len()) == len(changed) // 2
+            changed.with_columns(pl.col(column) + many * row).write_parquet(folder / name)
+        elif what == "the scale":
+            manifest["plan"]["cuboids"][1]["scale"] *= 2
+        else:
+            use = manifest["plan"]["guarantee"]["uses"][0]
+            use["squared_norm"] = str(int(use["squared_norm"]) // 2)
+
+    reseal(folder, change)
     assert [finding for finding in check(folder) if finding.failure]
 
 
@@ -263,15 +254,6 @@ def test_an_empty_column_with_a_public_total_measures_nothing(out):
     assert len(made.release.content.measured[1,]) == 0
     assert not [finding for finding in check(out) if finding.failure]
     assert read_distribution(out).count_between(0, 5).high == 0
-
-
-def test_a_table_at_the_limit_of_doubles_is_released():
-    plan = planned()
-    (axis,) = plan.tree.axes
-    frame = {axis.columns[-1]: axis.labels[-1][:2], "n": [1 << 39, 1]}
-    counts = Counts.from_frame(plan.tree, pl.DataFrame(frame), count="n")
-    total = release(counts, plan, estimator=Isotonic()).level(depth=0)["count"].item()
-    assert abs(total - (1 << 39)) < 1_000
 
 
 def test_the_profile_is_a_bound_by_the_norm():
