@@ -4,7 +4,6 @@ from fractions import Fraction
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 def algorithm_4(x, c):
@@ -80,12 +79,9 @@ def every_estimate(total, cells):
 
 def largest_change(y, x, variance):
     """Of each row: max |y - x| / sd."""
-    changes: NDArray[np.float64] = (abs(y - x) / np.sqrt(variance)).max(axis=-1)
-    return changes
+    return (abs(y - x) / np.sqrt(variance)).max(axis=-1)
 
 
 def penalised_distance(y, x, variance, penalty):
     """Of each row: Σ (y - x)² / variance + penalty · #{y > 0}."""
-    squares = ((y - x) ** 2 / variance).sum(axis=-1)
-    distances: NDArray[np.float64] = squares + penalty * (y > 0).sum(axis=-1)
-    return distances
+    return ((y - x) ** 2 / variance).sum(axis=-1) + penalty * (y > 0).sum(axis=-1)

@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 from mpmath import MPContext
@@ -25,9 +24,6 @@ RESOLUTION = 1e-120
 mp = MPContext()  # of its own: other tests keep their precision
 mp.prec = BITS + 60
 mpf = mp.mpf
-Real = Any  # a number of that context; mpmath has no types
-
-Atoms = dict[Fraction, int]
 
 
 def atoms(loss):
@@ -36,7 +32,7 @@ def atoms(loss):
         return pair_atoms(loss)
     weights = {x: noise_weight(loss, x) for x in support(loss)}
     normaliser = mp.fsum(weights.values()) if isinstance(loss, GaussianLoss) else whole(loss)
-    found: Atoms = defaultdict(int)
+    found = defaultdict(int)
     for x, weight in weights.items():
         found[log_ratio(loss, x)] += scaled(weight / normaliser)
     return dict(found), 0
@@ -74,7 +70,7 @@ def whole(loss):
 def pair_atoms(loss):
     up = mp.exp(number(loss.epsilon))
     finite = number(1 - loss.delta)
-    found: Atoms = defaultdict(int)
+    found = defaultdict(int)
     found[loss.epsilon] += scaled(finite * up / (1 + up))
     found[-loss.epsilon] += scaled(finite / (1 + up))
     return dict(found), scaled(number(loss.delta))
@@ -97,7 +93,7 @@ def composed(losses):
 
 
 def convolved(left, right):
-    found: dict[int, int] = defaultdict(int)
+    found = defaultdict(int)
     for one, p in left.items():
         for other, q in right.items():
             found[one + other] += p * q
