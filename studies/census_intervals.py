@@ -90,7 +90,13 @@ def measure(table: Table, queries: list[tuple[str, ...]]) -> pl.DataFrame:
         along = dict(zip([tree.axes[0].name], above[-1:], strict=False))  # none: the total
         sums = Sums(plan, along | named(tree, columns))
         errors = CuboidErrors.of_sums(plan, sums.many, counts.total)
-        if sums.is_cuboid and sums.levels in plan.by_levels:
+        beside = zip(tree.axes[1:], sums.levels[1:], strict=True)
+        told = {
+            column
+            for axis, k in beside
+            for column in (axis.levels[:k][-1:] if axis.product is None else axis.columns_of(k))
+        }
+        if sums.levels in plan.by_levels and told == {*columns}:
             errors = CuboidErrors.of(plan, sums.levels, counts.total)
         if errors.noise.mechanism is not None:
             node, cell = table.located(level, np.arange(len(table.truth[level])))
