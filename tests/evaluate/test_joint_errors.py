@@ -1,5 +1,7 @@
 """What areas of a cuboid of a cube or of a named one are due, and the joint errors behind that."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -25,7 +27,7 @@ from tests.release.pairs import (
 )
 
 DRAWS = 5_000
-LAPLACE = {"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(6)}
+LAPLACE: dict[str, Any] = {"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(6)}
 RANDOM = random_tree(np.random.default_rng(3), axes=2, depth=2, widest=3)
 PLANS = {
     "public total": cube(RANDOM),
@@ -78,7 +80,9 @@ def test_errors_of_survivors_are_those_of_their_noisy_counts():
     assert np.abs(found - 30 * np.eye(7)).max() <= 6 * np.sqrt(2 * 30**2 / DRAWS)
 
 
-DUE = [(hr.Cube(), measure, levels) for measure in MEASURES for levels in [(2, 0), (1, 2), (1, 1)]]
+DUE: list[Any] = [
+    (hr.Cube(), measure, levels) for measure in MEASURES for levels in [(2, 0), (1, 2), (1, 1)]
+]
 DUE += [(WORKLOADS["margins alone"], hr.All(), (2, 0))]
 
 
