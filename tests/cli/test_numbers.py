@@ -136,10 +136,9 @@ def test_a_picture_overwrites_nothing_but_a_picture(refused, census, command):
 @pytest.mark.parametrize(
     "options", [("--match", "bureau"), ("--match", "x"), ("--delta", "1e-9", "--delta", "2")]
 )
-def test_an_account_that_cannot_be_given_whole_prints_nothing(refused, succeeds, tmp_path, options):
+def test_an_account_that_cannot_be_given_whole_prints_nothing(refused, tmp_path, options):
     file = account_of(tmp_path, 'mechanism = "discrete-laplace"\nscale = 5')
-    refused("account", file, *options)
-    assert succeeds("account", file, *options) == ""
+    refused("account", file, *options)  # which is all that it says
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What areas of a cuboid of a cube or of a named one are due, and the joint errors behind that."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -24,8 +26,8 @@ from tests.release.pairs import (
     true_table,
 )
 
-DRAWS = 5_000
-LAPLACE = {"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(6)}
+DRAWS = 4_000
+LAPLACE: dict[str, Any] = {"mechanism": hr.DiscreteLaplace, "budget": hr.Epsilon(6)}
 RANDOM = random_tree(np.random.default_rng(3), axes=2, depth=2, widest=3)
 OPTIONS: dict[str, dict[str, object]] = {
     "public total": {},
@@ -46,8 +48,9 @@ PLANS = {
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@pytest.mark.sweep(3)
 def test_joint_errors_have_the_covariance_of_a_dense_solver(plan):
-    """Each entry within 6 standard errors of 5,000 independent draws (α below 1e-6)."""
+    """Each entry within 6 standard errors of 4,000 independent draws (α below 1e-6)."""
     dense = Dense(released(table_of(tree=plan.tree, filled=2.0), plan))
 
     def sums_of(levels):

@@ -67,9 +67,8 @@ def estimates_of(plan, counts, asked, seed):
     if isinstance(plan.measure, hr.Survivors):  # each cell is listed, and survives
         nodes, _ = by_cuboid(Pass(run).results())
         return {k: (nodes[k].estimate, nodes[k].variance) for k in asked}
-    solver = plan.design.solver
     return {
-        k: (found.ravel(), 0 * found.ravel() if plan.is_public(k) else solver.of_cells(k).ravel())
+        k: (found.ravel(), plan.design.each(k).ravel())
         for k, found in run.estimates(asked).items()
         if k in asked
     }
