@@ -92,6 +92,13 @@ def problem_of(tree, budget=None, *, neighbours=None, measure=None, workload=Non
     )  # fmt: skip
 
 
+def by_code(tree, table, **options):
+    """The counts of a table by the deepest code of the tree's only axis."""
+    counts = Counts.from_frame(tree, table, **options)
+    codes = tree.axes[0].labels[-1].gather(counts.codes[0])
+    return dict(zip(codes, counts.values.tolist(), strict=True))
+
+
 def plain_plan(tree: hr.Tree, **options: Any) -> hr.Plan:
     """A plan of equal shares, along a chain of survivors, unless told otherwise."""
     given = {name: option for name, option in options.items() if option is not None}

@@ -14,8 +14,9 @@ from hedgerow.plan.cost import (
 )
 from hedgerow.release.execution import in_memory
 from hedgerow.spec.release_spec import ReleaseSpec
-from tests.made import fixed_axis, random_axis, random_counts
+from tests.made import fixed_axis, fixed_tree, random_axis, random_counts
 
+WIDE = fixed_tree(o=(20, 20, 20), d=(20, 20, 20))
 MEASURES = {"survivors": hr.Survivors(), "all": hr.All()}
 
 
@@ -46,8 +47,7 @@ def test_no_release_does_more_work_than_the_most(seed, measure):
 
 def test_survivors_are_expected_where_counts_exceed_the_noise():
     """A sparse table with heavy tails: within a factor of three at every depth."""
-    axes = [fixed_axis(n, 10, 10, 10, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
-    tree = hr.Tree(axes)
+    tree = fixed_tree(o=(10,) * 3, d=(10,) * 3)
     rng = np.random.default_rng(0)
     codes = tuple((1000 * rng.random(50_000) ** 3).astype(np.int32) for _ in "od")
     values = np.ceil(rng.pareto(1.1, 50_000)).astype(np.int64)
@@ -86,8 +86,7 @@ def test_nobody_pays_for_an_empty_table():
 
 
 def test_more_records_cores_and_budget_do_what_they_should():
-    axes = [fixed_axis(n, 20, 20, 20, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
-    plan = plan_of(hr.Tree(axes))
+    plan = plan_of(WIDE)
     small, large = (expected_cost(plan, n, 2) for n in (10**5, 10**7))
     assert small.seconds < large.seconds
     assert small.memory < large.memory
@@ -98,8 +97,7 @@ def test_more_records_cores_and_budget_do_what_they_should():
 
 
 def test_the_cost_is_said_in_a_sentence():
-    axes = [fixed_axis(n, 20, 20, 20, columns=[f"{n}{k}" for k in range(3)]) for n in "od"]
-    said = expected_cost(plan_of(hr.Tree(axes)), 10**7, 2).describe()
+    said = expected_cost(plan_of(WIDE), 10**7, 2).describe()
     assert said.startswith("Expected cost (rough): about ")
     assert said.count("MB") + said.count("GB") == 2
     assert "measured cells (at most" in said

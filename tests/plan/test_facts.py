@@ -174,33 +174,29 @@ def test_open_cells_are_those_that_no_fact_leaves_empty(seed):
     assert support.cells(found.spine.depth, nodes) == wanted.sum()
 
 
+def bounds_of(facts, cells):
+    """All bounds as rows of a linear program over cells."""
+    rows, limits = [np.zeros(len(cells))], [0]
+    for fact in (fact for fact in facts if not isinstance(fact, Zeros)):
+        for row in fact.source.to_dicts():
+            codes = {k: v for k, v in row.items() if k in cells[0]}
+            mask = np.array([all(cell[k] == v for k, v in codes.items()) for cell in cells], float)
+            for end, sign in ((fact.at_most, 1), (fact.at_least, -1)):
+                if end is not None and row[end] < LARGEST_LEAF:
+                    rows.append(sign * mask)
+                    limits.append(sign * row[end])
+    return {"A_ub": np.array(rows), "b_ub": limits}
+
+
 def limits_by_program(tree, facts):
     """The least and the largest sum of all records under all bounds, by a linear program."""
-    cells = cells_of(tree)
-    flat = [cell for row in cells for cell in row]
-    free = [is_open(cell, facts) for cell in flat]
-    above, limit = [], []
-    for fact in facts:
-        if isinstance(fact, Zeros):
-            continue
-        for row in fact.source.to_dicts():
-            codes = {k: v for k, v in row.items() if k in flat[0]}
-            mask = np.array([all(cell[k] == v for k, v in codes.items()) for cell in flat], float)
-            if fact.at_most is not None and row[fact.at_most] < LARGEST_LEAF:
-                above.append(mask)
-                limit.append(row[fact.at_most])
-            if fact.at_least is not None:
-                above.append(-mask)
-                limit.append(-row[fact.at_least])
-    bounds = [(0, None if yes else 0) for yes in free]
-    solved = [
-        linprog(sign * np.ones(len(flat)), A_ub=np.array(above), b_ub=limit, bounds=bounds)
-        for sign in (1, -1)
-    ]
-    if solved[0].status == 2:
+    flat = [cell for row in cells_of(tree) for cell in row]
+    bounds = [(0, None if is_open(cell, facts) else 0) for cell in flat]
+    given = {**bounds_of(facts, flat), "bounds": bounds}
+    least, largest = (linprog(sign * np.ones(len(flat)), **given) for sign in (1, -1))
+    if least.status == 2:
         return None
-    most = UNBOUNDED if solved[1].status == 3 else round(-solved[1].fun)
-    return round(solved[0].fun), most
+    return round(least.fun), UNBOUNDED if largest.status == 3 else round(-largest.fun)
 
 
 def random_bounds(seed):

@@ -12,7 +12,17 @@ from hedgerow.errors import PlanError
 from hedgerow.plan.facts import PublicTable, Zeros
 from hedgerow.plan.fixed import fixed_counts
 from hedgerow.plan.page.protected import fixed as fixed_on_pages
-from tests.plan.test_facts import APART, ONE, RULE, cells_of, is_open, known, planned, random_rows
+from tests.plan.test_facts import (
+    APART,
+    ONE,
+    RULE,
+    bounds_of,
+    cells_of,
+    is_open,
+    known,
+    planned,
+    random_rows,
+)
 
 BLOCKS = pl.DataFrame([row[0] for row in cells_of(ONE)]).select("county", "tract", "block")
 SAYS: dict[str, Any] = {"at_least": "n", "at_most": "n"}
@@ -47,18 +57,10 @@ def random_truth(seed):
 
 def fixed_by_program(tree, facts, truth, free, levels, *, total=False):
     """How many sums of the cells of a cuboid are the same in every table, and how many are open."""
-    cells, rows = truth.to_dicts(), [np.zeros(len(truth))]
-    limits = [0]
-    for fact in facts:
-        if isinstance(fact, Zeros) or not fact.numbers:
-            continue
-        for row in fact.source.to_dicts():
-            codes = {k: v for k, v in row.items() if k in cells[0] and k != "n"}
-            mask = np.array([all(c[k] == v for k, v in codes.items()) for c in cells], float)
-            rows, limits = [*rows, -mask], [*limits, -row["n"]]
-            if fact.at_most is not None:
-                rows, limits = [*rows, mask], [*limits, row[fact.at_most]]
-    equal = {"A_eq": np.ones((1, len(truth))), "b_eq": [truth["n"].sum()]} if total else {}
+    cells = truth.drop("n").to_dicts()
+    given = {**bounds_of(facts, cells), "bounds": [(0, None if yes else 0) for yes in free]}
+    if total:
+        given |= {"A_eq": np.ones((1, len(truth))), "b_eq": [truth["n"].sum()]}
     columns = [c for axis, k in zip(tree.axes, levels, strict=True) for c in axis.columns[:k]]
     key = [tuple(cell[c] for c in columns) for cell in cells]
     fixed = there = 0
@@ -66,13 +68,7 @@ def fixed_by_program(tree, facts, truth, free, levels, *, total=False):
         mask = np.array([each == one for each in key], float)
         if not (mask * free).any():
             continue
-        ends = [
-            linprog(
-                sign * mask, A_ub=np.array(rows), b_ub=limits, **equal,
-                bounds=[(0, None if yes else 0) for yes in free],
-            )
-            for sign in (1, -1)
-        ]  # fmt: skip
+        ends = [linprog(sign * mask, **given) for sign in (1, -1)]
         there += 1
         fixed += ends[1].status == 0 and round(ends[0].fun + ends[1].fun, 6) == 0
     return fixed, there

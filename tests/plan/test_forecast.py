@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.estimate.tree import shapes as tree_shapes
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
 from hedgerow.plan.forecast import SCHEMA, forecast, forecast_rows
-from tests.made import fixed_axis, random_tree
+from tests.made import fixed_axis, fixed_tree, plain_plan, random_tree
 
 ERRORS = ["noise_sd", "rmse", "mae", "max_95", "false_positive_share"]
 
@@ -186,9 +186,7 @@ def test_combined_laplace_estimates_stay_within_the_least_chernoff_bound(epsilon
 
 
 def test_a_count_that_is_released_as_measured_has_the_exact_tail_of_its_noise():
-    plan = hr.make_plan(
-        geography(3, 4), budget=hr.Rho(1), allocation=hr.Uniform(), measure=hr.Survivors()
-    )
+    plan = plain_plan(geography(3, 4), budget=hr.Rho(1))
     total = plan.depths[0].mechanism
     assert forecast(plan)["max_95"][0] == total.tail_bound(0.05)
     leaves_alone = hr.Shares([0, 0, 1])
@@ -241,10 +239,7 @@ def test_more_budget_makes_every_error_smaller():
 
 
 def test_a_forecast_of_trillions_of_leaves_uses_no_memory_per_leaf():
-    axes = [
-        fixed_axis(name, 100, 100, columns=[f"{name}1", f"{name}2"]) for name in ("a", "b", "c")
-    ]
-    tree = hr.Tree(axes)
+    tree = fixed_tree(**dict.fromkeys("abc", (100, 100)))
     assert tree.leaves == 10**12
     frame = forecast(hr.make_plan(tree, budget=hr.Rho(1)))
     assert frame["cells"][-1] == 10**12
@@ -274,13 +269,7 @@ def test_the_bound_is_for_the_cells_that_are_estimated_worst():
     """
     areas = pl.DataFrame({"a": ["x", *"yyyyyyyyy"], "b": list("0123456789")})
     tree = hr.Tree([hr.Axis.from_frame("geo", areas, ["a", "b"])])
-    plan = hr.make_plan(
-        tree,
-        budget=hr.Rho("1/100"),
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plain_plan(tree, budget=hr.Rho("1/100"), neighbours=hr.Replace())
     v1, v2 = (depth.mechanism.noise_variance for depth in plan.depths[1:])
     above, large = v1 / 2, v1 / 2 / 81 + v2 * 8 / 9
     frame = forecast(plan)

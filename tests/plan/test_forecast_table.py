@@ -2,7 +2,7 @@
 
 import hedgerow as hr
 from hedgerow.plan.forecast import HEADINGS, forecast, forecast_legend, forecast_rows
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 
 def geography(*sizes):
@@ -11,27 +11,13 @@ def geography(*sizes):
 
 def test_rows_are_words_under_headings():
     rows = forecast_rows(
-        forecast(
-            hr.make_plan(
-                geography(3, 1, 4),
-                budget=hr.Rho("1/2"),
-                neighbours=hr.Replace(),
-                allocation=hr.Uniform(),
-                measure=hr.Survivors(),
-            )
-        )
+        forecast(plain_plan(geography(3, 1, 4), budget=hr.Rho("1/2"), neighbours=hr.Replace()))
     )
     assert {len(row) for row in rows} == {len(HEADINGS)}
     assert rows[0] == ("0", "total", "1", "", "public", "0", "0", "0", "±0", "0.0%")
     assert rows[1][:6] == ("1", "level1", "3", "50.0%", "σ² 4", "2")
     assert rows[2][3:6] == ("", "unmeasured", "")
-    plan = hr.make_plan(
-        geography(3),
-        budget=hr.Epsilon(1),
-        mechanism=hr.DiscreteLaplace,
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    plan = plain_plan(geography(3), budget=hr.Epsilon(1), mechanism=hr.DiscreteLaplace)
     assert forecast_rows(forecast(plan))[0][4] == "scale 2"
 
 

@@ -11,10 +11,10 @@ from hedgerow.plan.cost import (
 from hedgerow.plan.tables import BYTES_A_CELL
 from hedgerow.release import preflight
 from hedgerow.release.preflight import check_memory, check_tables, needed_memory
-from tests.made import fixed_axis
+from tests.made import fixed_tree
 from tests.release.pairs import MARGINS, WORKLOADS, named
 
-WIDE = hr.Tree([fixed_axis(n, 20, 20, columns=[f"{n}1", f"{n}2"]) for n in "od"])
+WIDE = fixed_tree(o=(20, 20), d=(20, 20))
 
 
 def test_memory_is_that_of_the_tables_and_of_what_they_are_settled_at(monkeypatch):

@@ -15,13 +15,12 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.plan.product import axis_factors
 from hedgerow.plan.tables import BYTES_A_CELL, BYTES_A_FOLDED_NODE
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_tree
 
 
 def axes(sizes):
     """A tree of axes of one level, of so many nodes each."""
-    names = [f"x{i}" for i in range(len(sizes))]
-    return hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in zip(names, sizes, strict=True)])
+    return fixed_tree(**{f"x{i}": (size,) for i, size in enumerate(sizes)})
 
 
 def planned(tree, *cuboids, measure=None):
@@ -73,7 +72,7 @@ def test_more_axes_than_arrays_have_are_refused_by_the_plan():
 
 
 def test_shares_too_far_apart_for_floats_are_refused_by_the_plan():
-    tree = hr.Tree([fixed_axis(n, 2, 2, columns=[f"{n}1", f"{n}2"]) for n in "od"])
+    tree = fixed_tree(o=(2, 2), d=(2, 2))
     names = ["o.level2 × d.level1", "o.level1 × d.level2", "o.level1"]
     for digits, fits in ((18, True), (24, False)):
         small = Fraction(1, 10**digits)

@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow.plan import picture
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.picture import picture_of_forecast, some_rows, svg_of_forecast
-from tests.made import fixed_axis
+from tests.made import fixed_axis, plain_plan
 
 TREE = hr.Tree([fixed_axis("geo", 3, 4)])
 SAID = hr.Description(
@@ -19,13 +19,7 @@ SAID = hr.Description(
 
 @pytest.fixture
 def plan():
-    return hr.make_plan(
-        TREE,
-        budget=hr.Rho(1),
-        neighbours=hr.Replace(),
-        allocation=hr.Uniform(),
-        measure=hr.Survivors(),
-    )
+    return plain_plan(TREE, budget=hr.Rho(1), neighbours=hr.Replace())
 
 
 def panels(plan, monkeypatch, tmp_path):

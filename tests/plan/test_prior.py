@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.plan.prior import Prior, has_counts_of
 from hedgerow.tables.sources import source
-from tests.made import fixed_axis, random_counts, random_tree
+from tests.made import fixed_axis, fixed_tree, random_counts, random_tree
 
 LEVELS = ["state", "county"]
 AREAS_2020 = pl.DataFrame({"state": ["A", "A", "B", "B"], "county": ["A1", "A2", "B1", "B2"]})
@@ -96,7 +96,7 @@ def test_a_prior_of_nothing_has_empty_nodes_alone():
     assert not has_counts_of(prior.counts, prior.counts), "an empty table is like no other"
 
 
-TWO = [fixed_axis("o", 2, 2, columns=["o1", "o2"]), fixed_axis("d", 2, 2, columns=["d1", "d2"])]
+TWO = fixed_tree(o=(2, 2), d=(2, 2)).axes
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from scipy.special import softmax
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape
 from hedgerow.estimate.tree.shapes import Shapes
+from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.means import Along
 from hedgerow.plan.allocation.objectives import Largest, Total
 from hedgerow.plan.allocation.optimum import least
-from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain, random_axis
+from tests.estimate.cube.dense_cubes import random_axis
+from tests.estimate.workload.workloads import DenseWorkload
 
 PUBLIC = [None, (0, 0), (1, 0)]
 
@@ -79,10 +81,9 @@ def test_mean_variances_are_those_of_a_dense_solver_that_spends_all_of_the_budge
     each = cuboid_shares(shape, shares, public)
     assert sum(each.values()) == pytest.approx(1, rel=1e-12)
     variances = {cuboid: share**-power for cuboid, share in each.items()}
-    _, covariance = dense_gain(shape, variances, public)
+    dense = DenseWorkload(Observed(shape, variances, public))
     for cuboid, found in mean_variances(shape, shares, public, power=power).items():
-        sums = cuboid_sums(shape, cuboid)
-        wanted = np.diag(sums @ covariance @ sums.T).mean()
+        wanted = dense.variances(cuboid).mean()
         assert found == pytest.approx(wanted, rel=1e-8, abs=1e-8)
 
 

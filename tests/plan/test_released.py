@@ -10,24 +10,14 @@ from scipy.optimize import minimize
 
 import hedgerow as hr
 from hedgerow.plan.allocation import means, objectives, optimum
-from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.means import Along
 from hedgerow.plan.allocation.objectives import Largest, Total
 from hedgerow.plan.allocation.optimum import least, least_in_cases
-from hedgerow.plan.cuboids import measurable
 from tests.estimate.dense_trees import dense_combined, dense_gradient, dense_projected
-from tests.made import fixed_axis, random_tree
+from tests.made import fixed_axis, problem_of, random_tree
 
-RHO = (hr.Rho(1), hr.DiscreteGaussian)
-EPSILON = (hr.Epsilon(1), hr.DiscreteLaplace)
+RHO, EPSILON = hr.Rho(1), hr.Epsilon(1)
 SEEDS = st.integers(0, 10_000)
-
-
-def problem_of(tree, what=RHO, measure=None, neighbours=None):
-    neighbours = neighbours or hr.AddRemove()
-    cuboids = tuple(measurable(tree, hr.Chain(), neighbours, ()))
-    budget, mechanism = what
-    return Problem(tree, neighbours, mechanism, budget, measure or hr.All(), cuboids)
 
 
 def released_optimum(problem, importance):
@@ -60,11 +50,11 @@ def weighted_error(problem, importance, shares):
     return sum(w * found[t].sum() for t, w in zip(problem.depths, importance, strict=True))
 
 
-def some_problem(rng, **options):
+def some_problem(rng, what=None, **options):
     while True:
         tree = random_tree(rng, int(rng.integers(1, 3)), depth=2, widest=4)
         neighbours = (hr.AddRemove(), hr.Replace(3))[int(rng.integers(2))]
-        problem = problem_of(tree, neighbours=neighbours, **options)
+        problem = problem_of(tree, what, neighbours=neighbours, **options)
         if len(problem.depths) > 1:
             return problem, rng.uniform(0.1, 1, len(problem.depths))
 
@@ -102,9 +92,12 @@ def test_dense_gradients_certify_the_minimum_under_rho(seed):
     assert falls.max() - shares @ falls <= 1e-8 * weighted_error(problem, importance, shares)
 
 
+each_what = pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+
+
 @given(SEEDS)
 @settings(max_examples=30)
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_what
 def test_survivors_get_the_closed_form_of_separate_depths(what, seed):
     """F = Σ D/s or Σ D/s², where the oracle finds D from one depth's noise alone."""
     problem, importance = some_problem(
@@ -126,7 +119,7 @@ def test_survivors_get_the_closed_form_of_separate_depths(what, seed):
 
 @given(SEEDS)
 @settings(max_examples=30)
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_what
 def test_survivors_leave_out_what_does_not_matter_where_that_costs_less(what, seed):
     """Of every choice of depths that holds those that matter the closed form, by dense matrices."""
     rng = np.random.default_rng(seed)
@@ -151,7 +144,7 @@ def test_survivors_leave_out_what_does_not_matter_where_that_costs_less(what, se
 
 
 def test_survivors_keep_a_depth_below_which_too_many_cells_would_be_measured(monkeypatch):
-    problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2)]), EPSILON, hr.Survivors())
+    problem = problem_of(hr.Tree([fixed_axis("geo", 2, 2, 2, 2)]), EPSILON, measure=hr.Survivors())
     assert np.flatnonzero(released_shares(problem, [0, 0, 0, 0, 1])).tolist() == [4]
     for most, kept in ((15, [3, 4]), (7, [2, 3, 4]), (1, [0, 1, 2, 3, 4])):
         monkeypatch.setattr(means, "MOST_WHOLE", most)
@@ -161,17 +154,22 @@ def test_survivors_keep_a_depth_below_which_too_many_cells_would_be_measured(mon
     assert released_optimum(problem, [0, 0, 0, 0, 1]).unproved == "survivors"
 
 
+each_measure = pytest.mark.parametrize(
+    "measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"]
+)
+
+
 @given(SEEDS)
 @settings(max_examples=20)
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_measure
+@each_what
 def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_case(
     what, measure, seed
 ):
     """A record that comes or goes costs half of what one costs that moves, but at the total."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, int(rng.integers(1, 3)), depth=2, widest=4)
-    problem = problem_of(tree, what, measure, hr.Replace(2, exactly=False))
+    problem = problem_of(tree, what, measure=measure, neighbours=hr.Replace(2, exactly=False))
     importance, power = rng.uniform(0.1, 1, len(problem.depths)), 2 if what is EPSILON else 1
     assume(problem.depths[0] == 0 and len(importance) > 1)
     along = Along.of(problem)
@@ -241,8 +239,8 @@ def test_a_longer_chain_is_solved_too():
 
 @given(SEEDS)
 @settings(max_examples=20)
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_measure
+@each_what
 def test_released_is_never_worse_than_other_objectives(what, measure, seed):
     problem, importance = some_problem(np.random.default_rng(seed), what=what, measure=measure)
     shares, errors = compared(problem, importance)
@@ -260,10 +258,10 @@ def test_program_6_for_large_counts_has_kos_closed_forms():
         assert shares == pytest.approx(closed / closed.sum())
 
 
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_measure
+@each_what
 def test_what_must_be_measured_keeps_a_share_however_unimportant(what, measure):
-    problem = problem_of(hr.Tree([fixed_axis("geo", 4, 4)]), what, measure)
+    problem = problem_of(hr.Tree([fixed_axis("geo", 4, 4)]), what, measure=measure)
     shares = released_shares(problem, [1, 0, 0])
     assert 0 < shares[-1] < 1e-4
     assert shares[0] > 0.99
@@ -283,8 +281,8 @@ def test_a_single_depth_gets_the_whole_budget():
 
 @given(SEEDS)
 @settings(max_examples=30)
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
-@pytest.mark.parametrize("what", [RHO, EPSILON], ids=["rho", "epsilon"])
+@each_measure
+@each_what
 def test_the_gap_is_closed_and_proved_where_the_error_is_convex(what, measure, seed):
     found = released_optimum(*some_problem(np.random.default_rng(seed), what=what, measure=measure))
     assert found.value == pytest.approx(found.least, rel=1e-9)

@@ -13,15 +13,14 @@ from hedgerow.plan.cost import off_the_chain, sums_off_the_chain, sums_text
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page.page import planning_page
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis
+from tests.made import fixed_axis, fixed_tree
 
 GEOGRAPHY_FIRST = ["geo.level1", "geo.level2", "group.level1"]
 BETWEEN = ["geo.level1", "group.level1", "geo.level2"]
 
 
 def tree_of(areas, groups, refine=GEOGRAPHY_FIRST):
-    axes = [fixed_axis("geo", areas // 20, 20), fixed_axis("group", groups, columns=["group"])]
-    return hr.Tree(axes, refine=refine)
+    return fixed_tree(refine, geo=(areas // 20, 20), group=(groups,))
 
 
 def plan_of(tree, measure=None, **options):
@@ -46,7 +45,12 @@ def mean_error(plan, values, runs):
     return errors.mean(axis=0), errors.std(axis=0) / math.sqrt(runs)
 
 
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+each_measure = pytest.mark.parametrize(
+    "measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"]
+)
+
+
+@each_measure
 @pytest.mark.parametrize("groups", [2, 8])
 def test_the_excess_is_reached_where_an_empty_group_has_large_siblings(measure, groups):
     """4 standard errors either way of the mean over 30 releases, and a tenth less is told apart."""
@@ -80,7 +84,7 @@ def full(areas, groups):
 
 
 @pytest.mark.parametrize("table", [sparse, clustered, full])
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@each_measure
 def test_no_other_table_exceeds_it(measure, table):
     tree = tree_of(400, 8)
     plan = plan_of(tree, measure)
@@ -137,7 +141,7 @@ def test_cuboids_off_the_chain_are_all_others_and_of_wide_trees_the_margins():
     chain = {tree.cuboid(t) for t in range(tree.depth + 1)}
     found = set(off_the_chain(tree))
     assert found == {(a, b) for a in range(3) for b in range(2)} - chain
-    many = hr.Tree([fixed_axis(f"a{i}", 2, columns=[f"a{i}"]) for i in range(14)])
+    many = fixed_tree(**{f"a{i}": (2,) for i in range(14)})
     assert MOST_CUBOIDS < 2**14
     margins = list(off_the_chain(many))
     assert len(margins) == 13, "that of the first axis is on the chain"
@@ -174,7 +178,7 @@ def test_a_simulation_of_a_prior_finds_the_sums_that_leave_their_truth():
 
 
 @pytest.mark.usefixtures("few_budgets")
-@pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
+@each_measure
 def test_a_plan_says_beforehand_that_survivors_may_leave_sums_without_an_interval(measure):
     plan = plan_of(tree_of(40, 3), measure)
     text = sums_text(sums_off_the_chain(plan), everything=measure == hr.All())

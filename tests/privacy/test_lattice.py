@@ -1,7 +1,6 @@
 """The lattice accountant against direct convolution, published figures and its own bounds."""
 
 import math
-import random
 import time
 import tracemalloc
 from fractions import Fraction
@@ -9,93 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.fft
-from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
-from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, PairLoss
 from hedgerow.privacy.accountant import lattice, lattice_convolution, lattice_masses
 from tests.privacy import oracles_loss
-
-RHO = Fraction("3.65")
-SHARES = [Fraction(share) / 1000 for share in (20, 274, 85, 131, 238, 118, 3)]
-FOLDS = [10, 10, 10, 20, 10, 10, 10]
-DHC = tuple(
-    (GaussianLoss(10 / (2 * share * RHO), 1), folds)
-    for share, folds in zip(SHARES, FOLDS, strict=True)
-)
-STATE = ((GaussianLoss(10 / (2 * SHARES[1] * RHO), 1), 10),)
-
-
-def epsilon_at(losses, delta):
-    return brentq(lambda e: math.log(lattice.delta(losses, e) / delta), 0.01, 30, xtol=1e-12)
-
-
-SMALL = {
-    "gaussian": ((GaussianLoss(Fraction(5), 1), 2),),
-    "gaussian of shift 3": ((GaussianLoss(Fraction(5), 3), 2),),
-    "gaussians of two variances": (
-        (GaussianLoss(Fraction(5), 1), 1),
-        (GaussianLoss(Fraction(5, 2), 2), 1),
-    ),
-    "narrow gaussian": ((GaussianLoss(Fraction(1, 4), 1), 3),),
-    "very narrow gaussian": ((GaussianLoss(Fraction(1, 300), 1), 3),),
-    "laplace": ((LaplaceLoss(Fraction(2), 1), 3),),
-    "laplace of shift 3": ((LaplaceLoss(Fraction(3, 2), 3), 3),),
-    "pair": ((PairLoss(Fraction(1, 2), Fraction(1, 1000)), 4),),
-    "pair without delta": ((PairLoss(Fraction(3), Fraction(0)), 2),),
-    "mixture": (
-        (GaussianLoss(Fraction(3), 1), 1),
-        (LaplaceLoss(Fraction(4), 2), 2),
-        (PairLoss(Fraction(1, 3), Fraction(1, 10**6)), 2),
-    ),
-}
-
-
-@pytest.mark.parametrize("losses", SMALL.values(), ids=SMALL)
-@pytest.mark.parametrize("epsilon", [-2.5, 0.0, 0.7, 1.0, 2.9, 7.3])
-def test_delta_equals_direct_convolution(losses, epsilon):
-    truth = oracles_loss.delta(losses, epsilon)
-    assert abs(lattice.delta(losses, epsilon) - truth) <= 1e-12 * truth
-
-
-@pytest.mark.parametrize("losses", SMALL.values(), ids=SMALL)
-@pytest.mark.parametrize("epsilon", [-2.5, 0.0, 0.7, 1.0, 2.9, 7.3])
-def test_the_bounds_hold_the_truth_and_are_narrow(losses, epsilon):
-    lower, upper = lattice.delta_bounds(losses, epsilon)
-    least, most = oracles_loss.enclosure(losses, epsilon)
-    assert lower <= least + oracles_loss.RESOLUTION
-    assert most <= upper + oracles_loss.RESOLUTION
-    assert upper - lower <= 2e-12 * upper
+from tests.privacy.losses import DHC, SMALL, gaussian, laplace, pair
 
 
 def test_epsilon_on_an_atom_counts_the_atom_as_nothing_and_its_neighbours_apart():
     # the atoms of Laplace noise of scale 2 and shift 1 are ±1/2, exactly binary
-    once = ((LaplaceLoss(Fraction(2), 1), 1),)
+    once = ((laplace(2), 1),)
     assert lattice.delta(once, 0.5) == 0
     just_below = lattice.delta(once, math.nextafter(0.5, 0))
     assert just_below == pytest.approx(2.0**-54 / (1 + math.exp(-0.5)), rel=1e-12)
-
-
-def random_loss(rng):
-    kind = rng.choice(["gaussian", "gaussian", "laplace", "pair"])
-    ratio = Fraction(rng.randint(1, 12), rng.randint(1, 4))
-    if kind == "gaussian":
-        return GaussianLoss(ratio, rng.randint(1, 3))
-    if kind == "laplace":
-        return LaplaceLoss(ratio, rng.randint(1, 3))
-    return PairLoss(ratio / 4, rng.choice([Fraction(0), Fraction(1, 10**9), Fraction(1, 7)]))
-
-
-def test_the_bounds_hold_the_truth_on_random_compositions():
-    rng = random.Random(20250801)
-    for _ in range(40):
-        losses = tuple((random_loss(rng), rng.randint(1, 2)) for _ in range(rng.randint(1, 2)))
-        for epsilon in (rng.uniform(-2, 4), rng.uniform(4, 15)):
-            lower, upper = lattice.delta_bounds(losses, epsilon)
-            least, most = oracles_loss.enclosure(losses, epsilon)
-            assert lower <= least + oracles_loss.RESOLUTION, (losses, epsilon)
-            assert most <= upper + oracles_loss.RESOLUTION, (losses, epsilon)
-            assert upper - lower <= 1e-11 * upper, (losses, epsilon)
 
 
 def test_bounds_that_ignore_rounding_would_be_caught(monkeypatch):
@@ -107,44 +32,18 @@ def test_bounds_that_ignore_rounding_would_be_caught(monkeypatch):
     monkeypatch.setattr(lattice, "DOUBT", 0.0)
     outside = 0
     for epsilon in np.linspace(0, 6, 13):
-        lower, upper = lattice.delta_bounds(SMALL["gaussian"], float(epsilon))
-        truth = oracles_loss.delta(SMALL["gaussian"], float(epsilon))
+        lower, upper = lattice.delta_bounds(SMALL["two"], float(epsilon))
+        truth = oracles_loss.delta(SMALL["two"], float(epsilon))
         outside += not lower <= truth <= upper
     assert outside >= 6
 
 
 @pytest.mark.parametrize("epsilon", [16.0, 18.5, 24.0])
 def test_delta_keeps_its_digits_down_to_1e_minus_30_and_far_below(epsilon):
-    losses = ((GaussianLoss(Fraction(2), 1), 3),)
+    losses = ((gaussian(2), 3),)
     truth = oracles_loss.delta(losses, epsilon)
     assert truth < 1e-30
     assert abs(lattice.delta(losses, epsilon) - truth) <= 1e-12 * truth
-
-
-@pytest.mark.parametrize(
-    ("share", "printed"),
-    [
-        ("0.020", "54.19"),
-        ("0.274", "4.25"),
-        ("0.085", "13.28"),
-        ("0.131", "8.72"),
-        ("0.238", "4.87"),
-        ("0.118", "9.65"),
-        ("0.003", "343.27"),
-    ],
-)
-def test_the_reduced_noise_of_su_table_1(share, printed):
-    """Ten folds of the reduced σ² have the Bureau's ε at δ = 1e-11 (2025, Table 1)."""
-    cost = Fraction(share) * RHO
-    bureau = float(cost) + 2 * math.sqrt(float(cost) * math.log(1e11))
-    less = ((GaussianLoss(Fraction(printed) - Fraction("0.005"), 1), 10),)
-    more = ((GaussianLoss(Fraction(printed) + Fraction("0.005"), 1), 10),)
-    assert lattice.delta(more, bureau) < 1e-11 < lattice.delta(less, bureau)
-
-
-def test_the_price_of_the_state_level():
-    assert epsilon_at(STATE, 1e-11) == pytest.approx(10.13, abs=0.005)
-    assert epsilon_at(STATE, 1e-5) == pytest.approx(6.57, abs=0.005)
 
 
 def test_all_80_queries_of_the_census():
@@ -153,7 +52,6 @@ def test_all_80_queries_of_the_census():
     The values of δ are python-flint's: the same convolution of 818,221 atoms in ball arithmetic of
     160 bits, which takes it four minutes.
     """
-    assert epsilon_at(DHC, 1e-10) == pytest.approx(20.3247, abs=5e-5)
     for epsilon, truth in ((2.0, 0.59439701400688351), (20.3247, 9.9997562826006897e-11)):
         lower, upper = lattice.delta_bounds(DHC, epsilon)
         assert lower < truth < upper
@@ -173,10 +71,10 @@ def test_one_delta_of_the_census_takes_a_fraction_of_a_second():
 
 
 def test_1890_equal_folds():
-    lower, upper = lattice.delta_bounds(((GaussianLoss(Fraction(500), 1), 1890),), 12.0)
+    lower, upper = lattice.delta_bounds(((gaussian(500), 1890),), 12.0)
     assert upper - lower < 1e-9 * upper
     # twice as many folds of twice the variance are nearly the same, by the central limit theorem
-    other = lattice.delta(((GaussianLoss(Fraction(1000), 1), 3780),), 12.0)
+    other = lattice.delta(((gaussian(1000), 3780),), 12.0)
     assert lower == pytest.approx(other, rel=1e-6)
 
 
@@ -194,7 +92,7 @@ def test_1890_pairs_are_a_binomial(epsilon):
         for k in range(folds + 1)
         if (2 * k - folds) * step > epsilon
     )
-    losses = ((PairLoss(step, Fraction(0)), folds),)
+    losses = ((pair(step), folds),)
     lower, upper = lattice.delta_bounds(losses, epsilon)
     assert lower <= truth <= upper
     assert upper - lower < 1e-9 * upper
@@ -211,7 +109,7 @@ def test_what_any_factor_leaves_out_is_counted(monkeypatch, order):
 
 
 def test_what_a_repeated_factor_leaves_out_is_counted_each_time(monkeypatch):
-    losses = ((GaussianLoss(Fraction(50), 1), 400),)
+    losses = ((gaussian(50), 400),)
     truth = lattice.delta(losses, 6.0)
     monkeypatch.setattr(lattice_masses, "CUT", 10.0)
     lower, upper = lattice.delta_bounds(losses, 6.0)
@@ -220,13 +118,13 @@ def test_what_a_repeated_factor_leaves_out_is_counted_each_time(monkeypatch):
 
 
 def test_repetition_equals_listing_one_by_one():
-    loss = GaussianLoss(Fraction(7), 2)
+    loss = gaussian(7, 2)
     folded = lattice.delta(((loss, 6),), 9.0)
     assert lattice.delta(((loss, 1),) * 6, 9.0) == pytest.approx(folded, rel=1e-13)
 
 
 def test_losses_that_are_none():
-    nothing = ((PairLoss(Fraction(0), Fraction(1, 8)), 1),)
+    nothing = ((pair(0, "1/8"), 1),)
     assert lattice.common_unit(nothing) is None
     assert lattice.delta(nothing, 0.0) == pytest.approx(1 / 8, rel=1e-15)
     exact = 1 / 8 + 7 / 8 * -math.expm1(-1)
@@ -237,7 +135,7 @@ def test_losses_that_are_none():
 
 def test_atoms_far_apart_leave_the_bounds_narrow():
     """The next atom is 73 above ε: a mass outside the window counts for as little there."""
-    losses = ((GaussianLoss(Fraction(19, 1800), 1), 1),)
+    losses = ((gaussian("19/1800"), 1),)
     lower, upper = lattice.delta_bounds(losses, 163.5)
     least, most = oracles_loss.enclosure(losses, 163.5)
     assert lower <= least
@@ -246,14 +144,14 @@ def test_atoms_far_apart_leave_the_bounds_narrow():
 
 
 def test_bounds_of_a_probability_are_probabilities():
-    losses = ((PairLoss(Fraction(1, 9), Fraction(99, 100)), 50),)
+    losses = ((pair("1/9", "99/100"), 50),)
     for epsilon in (0.0, 3.0, 300.0):
         lower, upper = lattice.delta_bounds(losses, epsilon)
         assert 0 <= lower <= lattice.delta(losses, epsilon) <= upper <= 1
 
 
 def test_a_pure_composition_promises_nothing_beyond_its_largest_loss():
-    losses = ((LaplaceLoss(Fraction(4), 2), 6),)
+    losses = ((laplace(4, 2), 6),)
     assert lattice.delta_bounds(losses, 3.0) == (0, 0)
     lower, _ = lattice.delta_bounds(losses, 2.999)
     assert lower > 0
@@ -261,17 +159,17 @@ def test_a_pure_composition_promises_nothing_beyond_its_largest_loss():
 
 def test_the_common_unit_divides_every_step_and_none_larger_does():
     losses = (
-        (GaussianLoss(Fraction(5, 2), 1), 1),
-        (LaplaceLoss(Fraction(3), 2), 9),
-        (PairLoss(Fraction(1, 4), Fraction(0)), 1),
+        (gaussian("5/2"), 1),
+        (laplace(3, 2), 9),
+        (pair("1/4"), 1),
     )
     assert lattice.common_unit(losses) == Fraction(1, 30)  # of 2/5, 2/3 and 1/2
 
 
 def test_a_unit_too_fine_for_the_memory_is_refused_with_the_size_it_needs():
     losses = (
-        (GaussianLoss(Fraction(10), 1), 9),
-        (GaussianLoss(Fraction(10**8 + 1, 10**7), 1), 1),
+        (gaussian(10), 9),
+        (gaussian("10.0000001"), 1),
     )
     needed = lattice.cells(losses, 5.0)
     assert needed > lattice_convolution.LARGEST_CELLS
@@ -282,8 +180,8 @@ def test_a_unit_too_fine_for_the_memory_is_refused_with_the_size_it_needs():
 def test_a_cell_takes_less_than_56_bytes():
     """The largest computation allowed, 2^23 cells, then stays below 500 MB."""
     losses = (
-        (GaussianLoss(Fraction(10), 1), 9),
-        (GaussianLoss(Fraction(10**4 + 1, 10**3), 1), 1),
+        (gaussian(10), 9),
+        (gaussian("10.001"), 1),
     )
     size = lattice.cells(losses, 5.0)
     assert size >= 2**17
@@ -295,8 +193,12 @@ def test_a_cell_takes_less_than_56_bytes():
     assert 56 * lattice_convolution.LARGEST_CELLS < 500e6
 
 
+UNITS = {name: losses for name, losses in SMALL.items() if not name.startswith("no common")}
+of_one_unit = pytest.mark.parametrize("losses", UNITS.values(), ids=UNITS)
+
+
 @pytest.mark.parametrize("tilt", [Fraction(-1, 2), Fraction(0), Fraction(3, 8), Fraction(5, 4)])
-@pytest.mark.parametrize("losses", SMALL.values(), ids=SMALL)
+@of_one_unit
 def test_tilted_masses_are_within_their_error(losses, tilt):
     for loss, _ in losses:
         part = lattice_masses.tilt_masses(loss, tilt)
@@ -314,7 +216,7 @@ def test_tilted_masses_are_within_their_error(losses, tilt):
         assert part.error < 1e-13
 
 
-@pytest.mark.parametrize("losses", SMALL.values(), ids=SMALL)
+@of_one_unit
 def test_cumulants_equal_sums_over_the_atoms(losses):
     tilts = [-1.25, -0.5, 0.0, 0.01, 0.375, 1.25]
     found = lattice_masses.cumulant(losses, np.array(tilts))

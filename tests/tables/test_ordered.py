@@ -28,7 +28,10 @@ def same(one, other):
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
-@pytest.mark.parametrize("memory", [None, 1 << 30], ids=["in memory", "on disk"])
+each_memory = pytest.mark.parametrize("memory", [None, 1 << 30], ids=["in memory", "on disk"])
+
+
+@each_memory
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_become_counts_in_tree_order(monkeypatch, seed, memory):
     monkeypatch.setattr(ordered, "ROWS_A_BATCH", 17)
@@ -48,7 +51,7 @@ def test_a_tree_of_several_words_is_in_order_too():
     assert same(Counts.from_frame(tree, table, count="n"), expected)
 
 
-@pytest.mark.parametrize("memory", [None, 1 << 30], ids=["in memory", "on disk"])
+@each_memory
 @pytest.mark.parametrize("rows", [0, 1])
 def test_an_empty_table_and_a_single_row_are_ordinary(rows, memory):
     tree = Tree([fixed_axis("a", 3)])

@@ -16,7 +16,7 @@ from tests.refused import refused, told
 SECRET = 987654.125
 
 
-def ten() -> Ranges:
+def ten():
     return Ranges.equal_width("income", 0, 100, 10, out_of_bounds="refuse")
 
 

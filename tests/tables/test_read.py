@@ -145,12 +145,15 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+
+
+@each_source
 def test_every_kind_of_source_gives_the_same_counts(source, tmp_path):
     assert counted(source(tmp_path)) == EXPECTED
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@each_source
 def test_every_kind_of_source_may_be_one_row_a_record(source, tmp_path):
     assert counted(source(tmp_path), count=None) == {
         ("01", "011", "0111"): 1,
@@ -160,7 +163,7 @@ def test_every_kind_of_source_may_be_one_row_a_record(source, tmp_path):
     }
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@each_source
 def test_a_public_list_of_every_kind_keeps_its_zeros(source, tmp_path):
     areas = read_areas(source(tmp_path), ["region", "town"], repeated=True)
     assert areas.schema == {"region": pl.String, "town": pl.String}

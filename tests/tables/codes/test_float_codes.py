@@ -19,6 +19,7 @@ from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.sources.database import open_database
 from hedgerow.tables.sources.source import Source, coded
 from hedgerow.tables.tree import Tree
+from tests.made import by_code
 from tests.refused import refused, told
 
 LIST = {"state": ["7", "7", "8"], "county": ["74", "75", "80"]}
@@ -31,11 +32,7 @@ def tree(areas=None, **options):
 
 
 def counted(table, of=None):
-    """Return the counts by code of the deepest level."""
-    of = tree() if of is None else of
-    counts = Counts.from_frame(of, table)
-    codes = of.axes[0].labels[-1].gather(counts.codes[0]).to_list()
-    return dict(zip(codes, counts.values.tolist(), strict=True))
+    return by_code(of or tree(), table)
 
 
 def as_file(folder, text):

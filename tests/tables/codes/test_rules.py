@@ -16,6 +16,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.rules import Division, Parents, Prefix
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
+from tests.made import by_code
 from tests.refused import refused
 
 BLOCKS = ["010010201001000", "010010201001001", "010010201002000", "020130001001000"]
@@ -29,8 +30,7 @@ def leaves(axis):
 
 
 def counted(axis, table, **options):
-    counts = Counts.from_frame(Tree([axis]), table, **options)
-    return dict(zip(axis.labels[-1].gather(counts.codes[0]), counts.values.tolist(), strict=True))
+    return by_code(Tree([axis]), table, **options)
 
 
 # One column of the deepest level

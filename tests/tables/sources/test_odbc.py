@@ -21,6 +21,7 @@ from hedgerow.tables.read import Query, read_areas
 from hedgerow.tables.sources import odbc
 from hedgerow.tables.sources.odbc import is_connection, secrets_of, shown_connection
 from hedgerow.tables.tree import Tree
+from tests.made import by_code
 from tests.parts import (
     DRIVERS_OF_POSTGRESQL,
     ODBC,
@@ -55,9 +56,7 @@ def arrow_odbc():
 
 
 def counted(url, sql="SELECT * FROM t", **options):
-    counts = Counts.from_frame(TREE, Query(url, sql), **options)
-    codes = TREE.axes[0].labels[-1].gather(counts.codes[0]).to_list()
-    return dict(zip(codes, counts.values.tolist(), strict=True))
+    return by_code(TREE, Query(url, sql), **options)
 
 
 def test_a_table_is_read_with_the_types_of_the_database(connection):

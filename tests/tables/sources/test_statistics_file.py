@@ -9,10 +9,10 @@ from hedgerow.errors import TableError
 from hedgerow.plan.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.counts import Counts
 from hedgerow.tables.read import read_areas
 from hedgerow.tables.sources import statistics_file
 from hedgerow.tables.tree import Tree
+from tests.made import by_code
 from tests.refused import refused
 
 LIST = {"state": ["7", "7", "8"], "county": ["01074", "01075", "02080"]}
@@ -37,19 +37,13 @@ def written(folder, name, frame=ROWS):
     return folder / name
 
 
-def counted(table, **options):
-    counts = Counts.from_frame(TREE, table, **options)
-    codes = TREE.axes[0].labels[-1].gather(counts.codes[0]).to_list()
-    return dict(zip(codes, counts.values.tolist(), strict=True))
-
-
 @FILES
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
 def test_a_table_is_read_whatever_the_chunks_are(name, rows, tmp_path, monkeypatch):
     monkeypatch.setattr(statistics_file, "ROWS", rows)
     path = written(tmp_path, name)
-    assert counted(path, count="n") == COUNTS
-    assert counted(str(path)) == {"01074": 2, "01075": 1, "02080": 1}
+    assert by_code(TREE, path, count="n") == COUNTS
+    assert by_code(TREE, str(path)) == {"01074": 2, "01075": 1, "02080": 1}
 
 
 @FILES
@@ -86,7 +80,7 @@ def test_a_chunk_is_all_that_is_in_memory(tmp_path, monkeypatch):
         return columns, about
 
     monkeypatch.setattr(pyreadstat, "read_sav", watched)
-    assert counted(path, count="n") == {code: 25 * n for code, n in COUNTS.items()}
+    assert by_code(TREE, path, count="n") == {code: 25 * n for code, n in COUNTS.items()}
     assert sizes == [0, 10, 10, 13, 13, 13, 13, 13, 13, 2]
     assert sum(sizes) == len(many)
 
@@ -101,13 +95,13 @@ def test_chunks_grow_so_that_rows_are_not_passed_over_again_and_again(tmp_path, 
         return read(*args, **options)
 
     monkeypatch.setattr(pyreadstat, "read_sav", watched)
-    assert counted(path, count="n") == {code: 250 * n for code, n in COUNTS.items()}
+    assert by_code(TREE, path, count="n") == {code: 250 * n for code, n in COUNTS.items()}
     assert sum(passed) < 2 * 1000
 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "t.xpt"])
 def test_a_file_without_rows_is_a_table_without_records(name, tmp_path):
-    assert counted(written(tmp_path, name, ROWS.clear()), count="n") == {}
+    assert by_code(TREE, written(tmp_path, name, ROWS.clear()), count="n") == {}
 
 
 @FILES
@@ -118,14 +112,14 @@ def test_a_missing_code_is_missing(name, tmp_path):
     ):
         frame = pl.DataFrame(missing, schema={"county": pl.String, "state": pl.Float64})
         with refused("lacks a code for some record"):
-            counted(written(tmp_path, name, frame))
+            by_code(TREE, written(tmp_path, name, frame))
 
 
 @FILES
 def test_a_missing_count_is_missing(name, tmp_path):
     path = written(tmp_path, name, ROWS.with_columns(n=pl.Series([1.0, None, 2.0, 3.0])))
     with refused("column 'n' has a row without a value"):
-        counted(path, count="n")
+        by_code(TREE, path, count="n")
 
 
 def test_what_spss_calls_missing_is_a_code_of_the_list(tmp_path):
@@ -137,16 +131,16 @@ def test_what_spss_calls_missing_is_a_code_of_the_list(tmp_path):
 def test_labels_are_no_codes(tmp_path):
     labels = {"state": {7: "seven", 8: "eight"}}
     pyreadstat.write_sav(ROWS, str(tmp_path / "t.sav"), variable_value_labels=labels)
-    assert counted(tmp_path / "t.sav", count="n") == COUNTS
+    assert by_code(TREE, tmp_path / "t.sav", count="n") == COUNTS
 
 
 @FILES
 def test_fractions_are_neither_codes_nor_counts(name, tmp_path):
     path = written(tmp_path, name, ROWS.with_columns(n=pl.col("n") + 0.5))
     with refused("column 'n' holds a fraction"):
-        counted(path, count="n")
+        by_code(TREE, path, count="n")
     with refused("column 'n' holds fractions"):
-        counted(path, unit="n")
+        by_code(TREE, path, unit="n")
 
 
 @FILES
@@ -156,7 +150,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(name, tmp_path):
     for damaged in (b"", b"noise" * 99, content[:60], content[: len(content) // 2]):
         path.write_bytes(damaged)
         with refused("is no table: a damaged or unfinished file, or not of the kind") as caught:
-            counted(path, count="n")
+            by_code(TREE, path, count="n")
         assert "\n" not in str(caught.value)
         with pytest.raises(TableError, match="is no table: a damaged or unfinished file"):
             read_areas(path, LEVELS)
@@ -164,12 +158,12 @@ def test_a_damaged_file_is_refused_in_one_sentence(name, tmp_path):
 
 def test_a_missing_file_and_a_missing_column_are_named(tmp_path):
     with pytest.raises(TableError, match=r"no\.sav does not exist; check its path"):
-        counted(tmp_path / "no.sav")
+        by_code(TREE, tmp_path / "no.sav")
     with pytest.raises(TableError, match=r"t\.sav has no column 'persons'"):
-        counted(written(tmp_path, "t.sav"), count="persons")
+        by_code(TREE, written(tmp_path, "t.sav"), count="persons")
     (tmp_path / "d.sav").mkdir()
     with pytest.raises(TableError, match=r"d\.sav"):
-        counted(tmp_path / "d.sav")
+        by_code(TREE, tmp_path / "d.sav")
 
 
 def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
@@ -179,7 +173,7 @@ def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
     path = written(tmp_path, "t.sav")
     monkeypatch.setattr(machine, "import_module", absent)
     with pytest.raises(TableError, match=r"pip install 'hedgerow\[stats\]'"):
-        counted(path)
+        by_code(TREE, path)
 
 
 def test_a_small_file_of_long_texts_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
