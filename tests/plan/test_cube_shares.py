@@ -10,23 +10,19 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import at_level
+from hedgerow.estimate.workload.observed import Observed
 from hedgerow.plan.allocation import fair
-from hedgerow.plan.allocation.allocation import Problem
 from hedgerow.plan.allocation.cube_means import CubeMeans
 from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimum import UNPROVED, least
 from hedgerow.plan.joint import shape_of_tree
-from tests.estimate.cube.dense_cubes import cuboid_sums, dense_gain
-from tests.made import fixed_axis, random_tree
+from tests.estimate.workload.workloads import DenseWorkload
+from tests.made import fixed_tree, problem_of, random_tree
 
 HALF = Fraction(1, 2)
 
 
-def made(name, *sizes):
-    return fixed_axis(name, *sizes, columns=[f"{name}{k}" for k in range(len(sizes))])
-
-
-PAIRS = hr.Tree([made("o", 2, 3), made("d", 2, 2)])
+PAIRS = fixed_tree(o=(2, 3), d=(2, 2))
 NEIGHBOURS = {"measured": hr.AddRemove(), "public": hr.Replace()}
 
 
@@ -41,17 +37,18 @@ def shares_of(plan):
     return {levels: share for levels, share in zip(plan.levels, plan.shares, strict=True) if share}
 
 
-def dense_means(tree, shares, public, power):
-    """The mean variance of each cuboid's estimates, a share of 1 buying 1, by dense matrices."""
+def dense(tree, shares, public, power):
+    """Least squares, a share of 1 buying a variance of 1, by dense matrices."""
     shape = shape_of_tree(tree)
     variances = {shape.given(levels): float(s) ** -power for levels, s in shares.items()}
-    exact = None if public is None else shape.given(public)
-    _, covariance = dense_gain(shape, variances, exact)
-    found = {}
-    for cuboid in shape.cuboids():
-        sums = cuboid_sums(shape, cuboid)
-        found[cuboid] = np.einsum("ij,jk,ik->i", sums, covariance, sums).mean()
-    return shape, found
+    public = None if public is None else shape.given(public)
+    return shape, DenseWorkload(Observed(shape, variances, public))
+
+
+def dense_means(tree, shares, public, power):
+    """The mean variance of each cuboid's estimates."""
+    shape, found = dense(tree, shares, public, power)
+    return shape, {cuboid: found.variances(cuboid).mean() for cuboid in shape.cuboids()}
 
 
 def products(rng, shape, public, around=None, width=0.3):
@@ -67,6 +64,21 @@ def products(rng, shape, public, around=None, width=0.3):
     return {c: s / sum(measured.values()) for c, s in measured.items()}
 
 
+def assert_best(error, shape, public, shares, widths=(0.5, 0.02, 0.2), seed=7):
+    """No random products of shares have less error, near these shares or anywhere."""
+    rng, least = np.random.default_rng(seed), error(shares)
+    axes = [
+        [float(shares.get(at_level(shape.finest, a, k), 1e-4)) for k in range(own.depth + 1)]
+        for a, own in enumerate(shape.axes)
+    ]
+    for i in range(120):
+        near = axes if i % len(widths) else None
+        assert error(products(rng, shape, public, near, widths[i % len(widths)])) >= least * (
+            1 - 1e-6
+        )
+    return least
+
+
 def test_shares_by_axis_give_each_cuboid_their_product():
     by_axis = {"d": ["1/5", "3/10", "1/2"], "o": ["1/10", "2/5", "1/2"]}
     plan = plan_of(hr.Shares(by_axis), total="measured")
@@ -80,7 +92,7 @@ def test_shares_by_axis_give_each_cuboid_their_product():
 
 
 def test_a_level_of_only_children_has_no_share_of_its_own():
-    tree = hr.Tree([made("o", 2, 1, 3), made("d", 4)])
+    tree = fixed_tree(o=(2, 1, 3), d=(4,))
     plan = plan_of(hr.Shares({"o": ["1/4", "1/4", "1/2"], "d": [HALF, HALF]}), tree)
     assert {levels[0] for levels in shares_of(plan)} == {0, 1, 3}
     with pytest.raises(PlanError, match="so it needs 3 shares, got 4"):
@@ -103,11 +115,9 @@ def test_shares_by_cuboid_need_be_no_product():
     plan = plan_of(hr.Shares(given))
     assert {PAIRS.name_of(levels): share for levels, share in shares_of(plan).items()} == given
     joint = plan.design
-    noise = {c: joint.noise[c] for c in map(joint.shape.given, shares_of(plan))}
-    _, covariance = dense_gain(joint.shape, noise, joint.public)
+    found = DenseWorkload(Observed(joint.shape, joint.noise, joint.public))
     for cuboid in joint.cuboids:
-        sums = cuboid_sums(joint.shape, cuboid)
-        variance = np.einsum("ij,jk,ik->i", sums, covariance, sums).mean()
+        variance = found.variances(cuboid).mean()
         assert joint.mean(cuboid) == pytest.approx(variance, rel=1e-6, abs=1e-6)
 
 
@@ -163,14 +173,20 @@ def test_along_a_chain_shares_can_be_given_by_cuboid_and_not_by_axis():
         hr.make_plan(PAIRS, allocation=hr.Optimal(objective="largest"), **chain)
 
 
-@pytest.mark.parametrize("total", NEIGHBOURS)
+each_total = pytest.mark.parametrize("total", NEIGHBOURS)
+
+
+@each_total
 def test_equal_shares_are_equal_for_all_measured_cuboids(total):
     plan = plan_of(hr.Uniform(), total=total)
     assert set(shares_of(plan).values()) == {Fraction(1, 9 if total == "measured" else 8)}
 
 
-@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
-@pytest.mark.parametrize("total", NEIGHBOURS)
+each_mechanism = pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
+
+
+@each_mechanism
+@each_total
 @pytest.mark.parametrize("kind", ["none", "levels", "relative", "axis", "cuboid"])
 def test_no_random_product_of_shares_is_better_than_the_optimal_ones(kind, total, mechanism):
     rng = np.random.default_rng(7)
@@ -195,18 +211,12 @@ def test_no_random_product_of_shares_is_better_than_the_optimal_ones(kind, total
         _, means = dense_means(tree, given, plan.public, power)
         return sum(weights[c] * cells[c] * v for c, v in means.items())
 
-    least = error(shares)
-    (deep, wide), known = shape.finest, lambda *c: float(shares.get(c, 1e-4))
-    axes = [[known(k, wide) for k in range(deep + 1)], [known(deep, k) for k in range(wide + 1)]]
-    for i in range(120):
-        near = None if i % 3 == 0 else axes
-        other = products(rng, shape, plan.public, near, width=[0.5, 0.02, 0.2][i % 3])
-        assert error(other) >= least * (1 - 1e-6)
+    assert_best(error, shape, plan.public, shares)
 
 
-@pytest.mark.parametrize("total", NEIGHBOURS)
+@each_total
 def test_no_random_product_is_better_for_survivors_whose_leaves_are_their_noisy_counts(total):
-    rng, rule = np.random.default_rng(4), hr.Optimal(importance=hr.PerLevel())
+    rule = hr.Optimal(importance=hr.PerLevel())
     plan = plan_of(rule, total=total, measure=hr.Survivors())
     all_cells = plan_of(rule, total=total)
     shape = shape_of_tree(PAIRS)
@@ -218,21 +228,15 @@ def test_no_random_product_is_better_for_survivors_whose_leaves_are_their_noisy_
             v for c, v in means.items() if c != shape.finest
         )
 
-    shares = shares_of(plan)
-    least = error(shares)
-    axes = [[float(shares[at_level(shape.finest, a, k)]) for k in range(own.depth + 1)]
-            for a, own in enumerate(shape.axes)]  # fmt: skip
-    for i in range(100):
-        other = products(rng, shape, plan.public, axes, width=[0.5, 0.02, 0.1][i % 3])
-        assert error(other) >= least * (1 - 1e-6)
+    least = assert_best(error, shape, plan.public, shares_of(plan), (0.5, 0.02, 0.1), 4)
     assert least < 0.995 * error(shares_of(all_cells))
 
 
 @pytest.mark.parametrize("objective", ["released", "largest"])
 def test_no_random_product_is_better_where_records_come_go_or_move(objective):
     """The dearer of two cases sets the noise: it is least where both cost the same, or near it."""
-    rng = np.random.default_rng(7)
-    tree, moving = random_tree(rng, 2, 2, 3), {"neighbours": hr.Replace(exactly=False)}
+    tree = random_tree(np.random.default_rng(7), 2, 2, 3)
+    moving = {"neighbours": hr.Replace(exactly=False)}
     rule = hr.Optimal(importance=hr.PerLevel() if objective == "released" else None,
                       objective=objective)  # fmt: skip
     shares = shares_of(plan_of(rule, tree, **moving))
@@ -241,19 +245,8 @@ def test_no_random_product_is_better_where_records_come_go_or_move(objective):
         means, total = dense_means(tree, given, None, 1)[1].values(), float(given[0, 0])
         return max(1 - total, (1 + total) / 2) * (sum(means) if rule.importance else max(means))
 
-    least = error(shares)
     shape = shape_of_tree(tree)
-    axes = [
-        [
-            float(sum(s for c, s in shares.items() if c[a] == k)) or 1e-5
-            for k in range(own.depth + 1)
-        ]
-        for a, own in enumerate(shape.axes)
-    ]
-    for i in range(150):
-        near = None if i % 5 == 0 else axes
-        other = products(rng, shape, None, near, width=[0.5, 0.002, 0.02, 0.1, 0.3][i % 5])
-        assert error(other) >= least * (1 - 1e-6)
+    least = assert_best(error, shape, None, shares, (0.5, 0.002, 0.02, 0.1, 0.3))
     assert least < error(shares_of(plan_of(rule, tree, total="measured"))) * (
         0.99 if objective == "released" else 1 + 1e-6
     )
@@ -286,9 +279,9 @@ def test_before_estimation_shares_follow_the_number_of_cells():
         assert float(share) == pytest.approx(root[levels] / sum(root.values()), rel=2e-3)
 
 
-@pytest.mark.parametrize("total", NEIGHBOURS)
+@each_total
 def test_the_largest_error_of_a_cuboid_is_made_least(total):
-    tree = hr.Tree([made("o", 4, 4), made("d", 3, 4)])
+    tree = fixed_tree(o=(4, 4), d=(3, 4))
     plan = plan_of(hr.Optimal(objective="largest"), tree, total=total)
     public = plan.public
     shape, means = dense_means(tree, shares_of(plan), public, 1)
@@ -303,9 +296,7 @@ def test_the_largest_error_of_a_cuboid_is_made_least(total):
 
 
 def test_shares_that_are_computed_are_short_and_sum_to_one():
-    problem = Problem.of(
-        PAIRS, hr.Cube(), hr.Replace(), hr.DiscreteGaussian, hr.Rho(1), hr.All(), []
-    )
+    problem = problem_of(PAIRS, neighbours=hr.Replace(), workload=hr.Cube())
     means = CubeMeans.of(problem)
     ones = np.ones(len(problem.cuboids))
     by_axis = means.rounded(least(means, Total(means.costs(ones)), means.starts(ones)).shares)
@@ -319,7 +310,7 @@ def test_shares_that_are_computed_are_short_and_sum_to_one():
 
 
 def test_survivors_give_every_level_a_share():
-    tree = hr.Tree([made("o", 2, 9), made("d", 2, 9)])
+    tree = fixed_tree(o=(2, 9), d=(2, 9))
     wanted = hr.Optimal(importance={"o": [0, 0, 1], "d": [0, 0, 1]})
     assert len(shares_of(plan_of(wanted, tree, measure=hr.Survivors()))) == 8
     assert len(shares_of(plan_of(wanted, tree))) < 8
@@ -350,8 +341,8 @@ def test_importances_and_objectives_that_are_none_are_refused():
         hr.Optimal(objective="levels")
 
 
-@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
-@pytest.mark.parametrize("total", NEIGHBOURS)
+@each_mechanism
+@each_total
 @pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()])
 def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, mechanism):
     targets = {"o.level2 × d.level2": 30, "o.level1": 12}
@@ -407,22 +398,18 @@ def test_targets_of_a_cube_that_do_not_fit_are_refused(options, told):
 
 
 @pytest.mark.sweep(2)
-@pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.DiscreteLaplace])
-@pytest.mark.parametrize("total", NEIGHBOURS)
+@each_mechanism
+@each_total
 def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechanism):
     """By dense matrices; without the bound the best shares have a larger ratio."""
     tree, power = random_tree(np.random.default_rng(2), 2, 2, 4), mechanism.price.power
-    shape = shape_of_tree(tree)
 
     def ratio_of(plan):
-        variances = {shape.given(k): float(s) ** -power for k, s in shares_of(plan).items()}
-        exact = None if plan.public is None else shape.given(plan.public)
-        _, covariance = dense_gain(shape, variances, exact)
+        shape, told = dense(tree, shares_of(plan), plan.public, power)
         found = []
         for cuboid in shape.cuboids():
-            sums = cuboid_sums(shape, cuboid)
-            cells = np.einsum("ij,jk,ik->i", sums, covariance, sums)
-            above = cells[cells > 1e-9 * covariance.max()]
+            cells = told.variances(cuboid)
+            above = cells[cells > 1e-9 * told.covariance.max()]
             found.append(above.max() / above.min() if len(above) else 1)
         return max(found)
 
@@ -498,7 +485,7 @@ def test_a_plan_says_why_nothing_is_proved_of_its_shares():
 )
 def test_a_named_total_buys_more_where_units_may_come_go_or_move(names, objective, importance):
     """No random shares cost less by the plan's own variances, and the gap is proved."""
-    tree = hr.Tree([fixed_axis(n, k, columns=[n]) for n, k in (("o", 4), ("d", 3))])
+    tree = fixed_tree(o=(4,), d=(3,))
     drawn = np.random.default_rng(3)
     options = {"budget": hr.Rho("1/1000"), "neighbours": hr.Replace(exactly=False),
                "workload": hr.Cuboids(names), "measure": hr.All()}  # fmt: skip
