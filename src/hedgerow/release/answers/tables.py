@@ -155,19 +155,18 @@ class JointAnswers(Answers[Both]):
             if not 0 <= row < (size := joint.shape.cells(cuboid)):
                 raise EstimateError(f"{name_of(levels)} has {size:,} cells, none is {row}")
             weights.append(_weights(Sums.of(self.plan, levels), cuboid, row))
-        if all(map(joint.is_public, cuboids)):
-            return np.zeros((len(cells), len(cells)))
-        whole = [joint.variances_of(cuboid) for cuboid in cuboids if cuboid in joint.whole]
-        if len(whole) < len(cuboids) or len({id(each) for each in whole}) != 1:
+        found = np.zeros((len(cells), len(cells)))
+        noisy = [i for i, cuboid in enumerate(cuboids) if not joint.is_public(cuboid)]
+        whole = [joint.variances_of(cuboids[i]) for i in noisy if cuboids[i] in joint.whole]
+        if len(whole) < len(noisy) or len({id(each) for each in whole}) > 1:
             names = " and ".join(sorted({name_of(levels) for levels, _ in cells}))
             raise EstimateError(
                 f"{names} were not all measured whole and estimated from the same noisy counts, so "
                 f'covariances are unknown; they exist with measure = "all"'
             )
-        found = np.empty((len(cells), len(cells)))
-        for i, one in enumerate(weights):
-            for j, other in enumerate(weights[: i + 1]):
-                found[i, j] = found[j, i] = whole[0].covariance(one, other)
+        for place, i in enumerate(noisy):
+            for j in noisy[: place + 1]:
+                found[i, j] = found[j, i] = whole[0].covariance(weights[i], weights[j])
         return found
 
     # --- sums -----------------------------------------------------------------------------------
