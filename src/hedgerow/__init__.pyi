@@ -48,7 +48,7 @@ from .plan.allocation.allocation import PerLevel as PerLevel, Relative as Relati
 from .plan.allocation.optimal import Optimal as Optimal
 from .plan.allocation.shares import QueryShares as QueryShares
 from .plan.allocation.shares import Shares as Shares
-from .plan.facts import PublicTable as PublicTable, Zeros as Zeros
+from .plan.facts.facts import PublicTable as PublicTable, Zeros as Zeros
 from .plan.make import make_plan as make_plan
 from .plan.plan import Plan as Plan
 from .plan.prior import Prior as Prior

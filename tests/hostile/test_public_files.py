@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, PlanError
-from hedgerow.plan.constraints import constraints_of
-from hedgerow.plan.facts import PublicTable, Zeros, read_facts
+from hedgerow.plan.facts.constraints import constraints_of
+from hedgerow.plan.facts.facts import PublicTable, Zeros, read_facts
 from tests.hostile.commands import ends_well, ran, write
 from tests.hostile.mutations import csv, parquet, toml
 

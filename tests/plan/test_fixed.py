@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.errors import PlanError
-from hedgerow.plan.facts import PublicTable, Zeros
-from hedgerow.plan.fixed import fixed_counts
+from hedgerow.plan.facts.facts import PublicTable, Zeros
+from hedgerow.plan.facts.fixed import fixed_counts
 from hedgerow.plan.page.protected import fixed as fixed_on_pages
 from tests.plan.test_facts import (
     APART,

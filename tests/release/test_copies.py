@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import hedgerow as hr
-from hedgerow.plan.facts import PublicTable
+from hedgerow.plan.facts.facts import PublicTable
 from hedgerow.release.preflight import copies_of_the_table
 from tests.made import plain_plan
 from tests.plan.test_fixed import COPY, TREE, plan_with

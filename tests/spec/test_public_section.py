@@ -5,7 +5,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError, SpecError
-from hedgerow.plan.facts import Zeros
+from hedgerow.plan.facts.facts import Zeros
 from hedgerow.spec.release_spec import ReleaseSpec
 
 FILE = """

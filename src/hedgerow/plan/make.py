@@ -16,9 +16,9 @@ from hedgerow.plan.cuboids import (
     refuse_kind,
 )
 from hedgerow.plan.defaults import judged_by, measure_for, shares_of
-from hedgerow.plan.facts import Fact, PublicTable, read_facts
+from hedgerow.plan.facts.facts import Fact, PublicTable, read_facts
+from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.public_rows import SPINE
 from hedgerow.plan.workload import Chain, Workload, workload_for, workload_of
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace

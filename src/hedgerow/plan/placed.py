@@ -21,7 +21,7 @@ from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
 from hedgerow.limits import MOST_PUBLIC_PLACES
-from hedgerow.plan.public_rows import (
+from hedgerow.plan.facts.public_rows import (
     SECTION,
     PublicRows,
     attribute_axes,

@@ -16,7 +16,6 @@ from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel
 from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
-from hedgerow.plan.constraints import Constraints, constraints_of, describe_facts
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -42,13 +41,14 @@ from hedgerow.plan.describe import (
 )
 from hedgerow.plan.design import Design
 from hedgerow.plan.efficiency.efficiency import Efficiency, efficiency_of
-from hedgerow.plan.facts import Fact
-from hedgerow.plan.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
+from hedgerow.plan.facts.constraints import Constraints, constraints_of, describe_facts
+from hedgerow.plan.facts.facts import Fact
+from hedgerow.plan.facts.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
+from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
 from hedgerow.plan.picture import plan_html
 from hedgerow.plan.planned_spine import NoSpineError, planned_spine
 from hedgerow.plan.prior import Prior
-from hedgerow.plan.public_rows import SPINE
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.budget import Budget, EpsilonDelta, rho_within

@@ -21,13 +21,13 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from hedgerow.estimate.workload.observed import Variances, are_two_chains
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS, MOST_CELLS_MEASURED
-from hedgerow.plan.constraints import Constraints, attribute_cells, constraints_of
 from hedgerow.plan.cuboids import All, Measured
 from hedgerow.plan.design import Work
+from hedgerow.plan.facts.constraints import Constraints, attribute_cells, constraints_of
+from hedgerow.plan.facts.public_rows import SECTION
 from hedgerow.plan.joint import TARGETS, Joint, own_levels, shape_of_tree
 from hedgerow.plan.placed import Flags
 from hedgerow.plan.product import axis_factors, product_variances, wide_variance
-from hedgerow.plan.public_rows import SECTION
 from hedgerow.plan.spine import Spine
 from hedgerow.plan.tables import SMALLEST
 from hedgerow.tables.tree import Tree

@@ -27,9 +27,9 @@ from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.machine import usable_memory
 from hedgerow.plan.cuboids import refuse_kind
-from hedgerow.plan.fixed import fixed_counts, refuse_fixed
+from hedgerow.plan.facts.fixed import fixed_counts, refuse_fixed
+from hedgerow.plan.facts.public_rows import PublicRows
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.public_rows import PublicRows
 from hedgerow.tables.counts import Counts
 
 # What is refused before a release: a table, a plan and an estimator that do not fit together.

@@ -13,7 +13,7 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
-from hedgerow.plan.facts import PublicTable, Zeros
+from hedgerow.plan.facts.facts import PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace

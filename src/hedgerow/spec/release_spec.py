@@ -19,7 +19,7 @@ from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.defaults import measure_for
-from hedgerow.plan.facts import PublicTable, Zeros
+from hedgerow.plan.facts.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import Chain, Workload, workload_for

@@ -10,7 +10,7 @@ import pytest
 from hedgerow.distribution.bins import NumericColumn, binned, coded_axis
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError
-from hedgerow.plan.facts import PublicTable, read_facts
+from hedgerow.plan.facts.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.rules import Division, Prefix

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from hedgerow.errors import PlanError, TableError
-from hedgerow.plan.facts import PublicTable, read_facts
+from hedgerow.plan.facts.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.simulate_spec import SimulateSpec

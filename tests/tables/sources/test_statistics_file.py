@@ -6,7 +6,7 @@ import pytest
 
 from hedgerow import machine
 from hedgerow.errors import TableError
-from hedgerow.plan.facts import PublicTable, read_facts
+from hedgerow.plan.facts.facts import PublicTable, read_facts
 from hedgerow.plan.prior import Prior
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.read import read_areas

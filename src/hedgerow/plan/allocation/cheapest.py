@@ -33,7 +33,7 @@ from hedgerow.plan.cuboids import (
     check_tree,
 )
 from hedgerow.plan.defaults import measure_for
-from hedgerow.plan.facts import Fact, PublicTable, read_facts
+from hedgerow.plan.facts.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan

@@ -2,7 +2,7 @@
 
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.pages.markup import shown
-from hedgerow.plan.fixed import MOST_NAMED
+from hedgerow.plan.facts.fixed import MOST_NAMED
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.neighbours import AddRemove
 

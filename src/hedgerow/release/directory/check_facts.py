@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hedgerow.arrays import Int32, Int64, Levels
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.constraints import Constraints
-from hedgerow.plan.public_rows import attribute_axes, shown
+from hedgerow.plan.facts.constraints import Constraints
+from hedgerow.plan.facts.public_rows import attribute_axes, shown
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.tables.tree import Tree
 

@@ -12,8 +12,8 @@ import polars as pl
 
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_FACTS, MOST_PUBLIC_ROWS
-from hedgerow.plan.facts import Fact, described_facts
-from hedgerow.plan.public_rows import PublicRows
+from hedgerow.plan.facts.facts import Fact, described_facts
+from hedgerow.plan.facts.public_rows import PublicRows
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet, write_frame
 from hedgerow.tables.tree import Tree
 

@@ -10,8 +10,8 @@ from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
 from hedgerow.pages.markup import attribute, items, shown
-from hedgerow.plan.constraints import facts_in_words
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
+from hedgerow.plan.facts.constraints import facts_in_words
 from hedgerow.plan.page.protected import among, not_hidden, protected
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis

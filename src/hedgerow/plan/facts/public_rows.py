@@ -36,7 +36,7 @@ class PublicRows:
             then those of bounds, int64.
         level: the column of the spine, if any.
         attributes: the attribute columns.
-        zeros: which cells hold nobody; see `hedgerow.plan.facts.PublicTable`.
+        zeros: which cells hold nobody; see `hedgerow.plan.facts.facts.PublicTable`.
         at_least: the column of least counts.
         at_most: the column of largest counts.
 

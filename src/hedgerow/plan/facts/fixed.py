@@ -24,8 +24,8 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
-from hedgerow.plan.constraints import Constraints
-from hedgerow.plan.public_rows import SECTION, attribute_axes
+from hedgerow.plan.facts.constraints import Constraints
+from hedgerow.plan.facts.public_rows import SECTION, attribute_axes
 from hedgerow.tables.tree import Tree
 
 MOST_NAMED = 6

@@ -19,9 +19,9 @@ from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
 from hedgerow.limits import MOST_ATTRIBUTE_CELLS
-from hedgerow.plan.facts import Fact, Zeros
+from hedgerow.plan.facts.facts import Fact, Zeros
+from hedgerow.plan.facts.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
 from hedgerow.plan.placed import Flags, Placed, PlacedTables, combinations
-from hedgerow.plan.public_rows import SECTION, PublicRows, attribute_axes, shown, spine_axis
 from hedgerow.tables.tree import Tree
 
 FREE = (
@@ -125,7 +125,7 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
 
     Args:
         tree: with one spine, and attributes beside it.
-        facts: as `hedgerow.plan.facts.read_facts` returns them.
+        facts: as `hedgerow.plan.facts.facts.read_facts` returns them.
 
     Raises:
         PlanError: a fact names what is not in the tree, or facts contradict each other.

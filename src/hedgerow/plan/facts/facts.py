@@ -22,7 +22,7 @@ from hedgerow.errors import (
     shorten,
 )
 from hedgerow.limits import LARGEST_LEAF
-from hedgerow.plan.public_rows import (
+from hedgerow.plan.facts.public_rows import (
     SECTION,
     PublicRows,
     Rest,

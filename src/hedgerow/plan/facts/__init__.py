@@ -1,0 +1,1 @@
+"""What public files say: facts, their numbers, and what they fix."""
