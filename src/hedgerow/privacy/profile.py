@@ -213,8 +213,9 @@ class Profile:
         if self.is_worst:
             with suppress(TooFineError):
                 return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
-            return accountant.highest_line(self._loose_delta, alpha)
-        return accountant.highest_line(self._delta_above, alpha)
+        pure, delta = self.pure_epsilon, self._loose_delta if self.is_worst else self._delta_above
+        alone = 0.0 if pure is None else accountant.pure_line(float_above(pure), alpha)
+        return max(alone, accountant.highest_line(delta, alpha))
 
     def power(self, alpha: float = FALSE_ALARMS) -> float:
         """Return how often an attacker finds one unit's change at most: 1 - T(α), rounded up.

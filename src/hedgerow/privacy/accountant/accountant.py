@@ -28,9 +28,9 @@ SMALLEST_DELTA = 1e-250
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
 
-NEAR, MOST_BOUNDS = 1e-6, 40
-"""Of a search for the best of many bounds: how near, beside the width searched, and how many are
-looked at. Where they are best they are flat."""
+STEPS, NEAR, MOST_BOUNDS = 10, 1e-6, 30
+"""Of a search for the best of many bounds: how many steps are looked at first, how near it comes,
+beside the width searched, and in how many more. Where they are best they are flat."""
 LEAST_BOUND = -1e9
 """What a bound that says nothing counts as."""
 FARTHEST = 60.0
@@ -165,18 +165,28 @@ def highest_line(delta_above: Curve, alpha: float) -> float:
     return max(0.0, middle, _highest(line, -max(farthest, 0.0), steepest))
 
 
-def _highest(value: Curve, left: float, right: float) -> float:
-    """Return about the highest value between two places, one that is taken, by parabolas.
+def pure_line(epsilon: float, alpha: float) -> float:
+    """Return T(α) that a pure ε alone promises, from below (Wasserman & Zhou 2010)."""
+    return max(0.0, height(epsilon, 0.0, alpha), math.exp(-epsilon) * (1 - alpha) * (1 - 1e-15))
 
-    Source: Brent (1973), Algorithms for minimization without derivatives, chapter 5.
+
+def _highest(value: Curve, left: float, right: float) -> float:
+    """Return about the highest value between two places, one that is taken.
+
+    A bound that is the least of several may have several tops: the best of evenly spaced places is
+    made better between its neighbours, by parabolas (Brent 1973, Algorithms for minimization
+    without derivatives, chapter 5).
     """
     if right <= left:
         return value(left)
+    step = (right - left) / STEPS
+    best, place = max((value(left + i * step), left + i * step) for i in range(STEPS + 1))
+    within = max(left, place - step), min(right, place + step)
     options = {"xatol": NEAR * (right - left), "maxiter": MOST_BOUNDS}
     least = minimize_scalar(
-        lambda place: -max(value(place), LEAST_BOUND), bounds=(left, right), options=options
+        lambda near: -max(value(near), LEAST_BOUND), bounds=within, options=options
     )
-    return -float(least.fun)
+    return max(best, -float(least.fun))
 
 
 def height(epsilon: float, delta: float, alpha: float) -> float:
