@@ -265,19 +265,20 @@ def answers(release):
 @pytest.mark.sweep(3)
 def test_a_directory_passes_the_check_and_says_the_same(name, seed, out):
     this = made(name, seed)
-    this.release.write(out)
-    assert [each.what for each in hr.check(out) if not each.passed] == []
-    again = hr.read_release(out)
-    assert again.plan.hash == this.plan.hash
-    for here, there in zip(answers(this.release), answers(again), strict=True):
-        assert here.equals(there)
-    own = hr.reestimate(out, this.case.estimator)
-    for frame in own.frames.values():
-        assert frame["count"].equals(frame["released"].rename("count"))
-    if not isinstance(this.plan.measure, hr.RunningSums):
-        here, there = (hr.reestimate(each, hr.LeastSquares()) for each in (this.release, out))
-        assert here.described == there.described
-        assert all(there.frames[levels].equals(frame) for levels, frame in here.frames.items())
+    with this.case.limits():  # jobs are cut alike
+        this.release.write(out)
+        assert [each.what for each in hr.check(out) if not each.passed] == []
+        again = hr.read_release(out)
+        assert again.plan.hash == this.plan.hash
+        for here, there in zip(answers(this.release), answers(again), strict=True):
+            assert here.equals(there)
+        own = hr.reestimate(out, this.case.estimator)
+        for frame in own.frames.values():
+            assert frame["count"].equals(frame["released"].rename("count"))
+        if not isinstance(this.plan.measure, hr.RunningSums):
+            here, there = (hr.reestimate(each, hr.LeastSquares()) for each in (this.release, out))
+            assert here.described == there.described
+            assert all(there.frames[levels].equals(frame) for levels, frame in here.frames.items())
 
 
 UNCUT = [(name, seed) for name, seed in EVERY if "in jobs" not in name and "of several" not in name]
@@ -420,11 +421,11 @@ def test_a_table_of_nothing_and_one_of_enormous_counts_are_released_like_any_oth
     counts = hr.Counts.from_leaves(case.plan.tree, tuple(leaves), np.array(values, dtype=np.int64))
     with case.limits():
         release = in_memory(counts, case.plan, estimator=case.estimator, bits=seeded_bits(1))
+        release.write(out)
+        assert [each.what for each in hr.check(out) if not each.passed] == []
     total = {int(found.sum()) for found in tables(release).values()}
     assert len(total) == 1
     assert abs(total.pop() - counts.total) < 2000
-    release.write(out)
-    assert [each.what for each in hr.check(out) if not each.passed] == []
 
 
 def test_random_workloads_are_of_all_kinds():
