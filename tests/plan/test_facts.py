@@ -14,8 +14,8 @@ from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.limits import LARGEST_LEAF
-from hedgerow.plan.facts import constraints as constraints_module
 from hedgerow.plan import placed as placed_module
+from hedgerow.plan.facts import constraints as constraints_module
 from hedgerow.plan.facts.constraints import constraints_of
 from hedgerow.plan.facts.facts import PublicTable, Zeros, read_facts
 from hedgerow.plan.make import read_plan
