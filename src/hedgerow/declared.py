@@ -1,8 +1,9 @@
-"""What may be given, declared once: the check, its sentence and the reference follow from it.
+"""What may be given, declared once: the check, its error message and the reference use it.
 
 A parameter, or a key of a file, is declared beside its type: ``Annotated[float, COVERAGE]``, where
 ``COVERAGE = Real("a confidence", 0, 1, …)`` is a range, and `With` a key that goes with another
-one. The reference (`docs/hooks.py`) reads the same declarations.
+one. The reference (`docs/hooks.py`) reads the same declarations. A range of a file's key is for
+the reference alone: the class that is made of the key checks it (`check_fields`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
