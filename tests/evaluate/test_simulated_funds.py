@@ -67,7 +67,7 @@ def test_negative_counts_share_as_none(counts):
     ("changed", "words"),
     [
         ({"public": False}, "declare public=True"),
-        ({"runs": 2}, "at least 3 runs"),
+        ({"runs": 2}, "of at least 3, got 2"),
         ({"level": "county"}, "no depth 'county'; its depths are 'total', 'level1', 'level2'"),
     ],
     ids=["word", "few", "level"],
