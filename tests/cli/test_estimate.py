@@ -134,9 +134,7 @@ def test_a_total_listed_on_one_side_alone_stands_beside_0(tmp_path, method):
 
 @pytest.mark.parametrize("measure", [hr.All(), hr.Survivors()], ids=["all", "survivors"])
 @pytest.mark.parametrize("method", [hr.Euclidean(), hr.LeastSquares()], ids=lambda m: m.name)
-def test_an_empty_table_with_a_public_total_has_no_other_row(
-    tmp_path, measure, method
-):
+def test_an_empty_table_with_a_public_total_has_no_other_row(tmp_path, measure, method):
     folder = made_release(tmp_path / "out", measure, hr.Replace(), empty=True)
     total, *below = reestimate(folder, method).frames.values()
     assert [len(frame) for frame in below] == [0, 0]
