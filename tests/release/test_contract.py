@@ -335,7 +335,8 @@ def test_a_run_that_was_killed_is_finished_with_the_same_noise(out, monkeypatch,
     for levels, noisy in expected.content.measured.items():
         assert np.array_equal(release.content.measured[levels], noisy), levels
     assert list(out.parent.iterdir()) == [out], "nothing is left beside it"
-    assert all(finding.passed for finding in hr.check(out))
+    with case.limits():
+        assert all(finding.passed for finding in hr.check(out))
 
 
 @every_workload
