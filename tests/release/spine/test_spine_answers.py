@@ -105,7 +105,7 @@ def test_sums_over_any_columns_have_the_errors_of_dense_least_squares(made, seed
     assert (joint.cut < joint.shape.axes[0].depth) is cut
     assert not cut or len(joint.jobs) > 1
     dense = Dense(release)
-    finest = release.level(release.plan.tree.name_of(release.plan.tables[0]))
+    finest = release.level(release.plan.tree.name_of(release.plan.levels[-1]))
     for levels, columns in ASKED[made]:
         found, alone = release.cuboid(**levels), release.cuboid(None, **levels)
         assert alone.equals(finest.group_by(columns).agg(pl.col("count").sum()).sort(columns))
