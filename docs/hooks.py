@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 import hedgerow
 from hedgerow.cli import app
-from hedgerow.declared import Number, Whole, With
+from hedgerow.declared import Range, Whole, With
 from hedgerow.spec.release_file import ReleaseFile
 from hedgerow.spec.simulate_settings import SimulateSection
 
@@ -135,7 +135,7 @@ def _keys(model: type[BaseModel], meanings: dict[str, str], name: str) -> list[s
         raise ValueError(f"{KEYS} [{name}] and the code differ in {sorted(missing)}")
     rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
     for key, field in model.model_fields.items():
-        ranges = [rule for rule in field.metadata if isinstance(rule, Number)]
+        ranges = [rule for rule in field.metadata if isinstance(rule, Range)]
         kind = _range(ranges[0]) if ranges else _kind(field.annotation)
         goes = [f"With `{rule.words}`. " for rule in field.metadata if isinstance(rule, With)]
         meaning = "".join([*goes, meanings[key]])
@@ -143,7 +143,7 @@ def _keys(model: type[BaseModel], meanings: dict[str, str], name: str) -> list[s
     return rows
 
 
-def _range(rule: Number[Any]) -> str:
+def _range(rule: Range[Any]) -> str:
     """Return the numbers of a range in words."""
     words = rule.words.removeprefix("a ")
     return words if isinstance(rule, Whole) else f"number {words.removesuffix(' and finite')}"
@@ -296,7 +296,7 @@ def _ranges(value: Any) -> str:
         f"- `{name}`: {rule.words}"
         for name, annotation in annotations.items()
         for rule in typing.get_args(annotation)[1:]
-        if isinstance(rule, Number)
+        if isinstance(rule, Range)
     ]
     return "\n".join(["**Ranges**", "", *rows]) if rows else ""
 

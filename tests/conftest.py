@@ -156,7 +156,7 @@ HOSTILE = (
 """Attacks, kills, damage, and what an audit finds."""
 
 REST = "HEDGEROW_REST_OF_SWEEPS"
-"""Set where the cases of sweeps run that are left out where it is not."""
+"""Set where the cases of sweeps run that are left out where it is not; "all" where all run."""
 SEEDS, ATTACKS = 4, 6
 """One in so many seeds of random input, and one in so many attacks of a kind."""
 
@@ -197,9 +197,10 @@ def pytest_itemcollected(item):
 
 def pytest_collection_modifyitems(config, items):
     """Leave cases of sweeps out. Mark what is slow and run it first: workers then end together."""
-    is_rest, left_out = REST in os.environ, cases_left_out(items)
-    config.hook.pytest_deselected(items=[x for x in items if (x in left_out) != is_rest])
-    items[:] = [x for x in items if (x in left_out) == is_rest]
+    if os.environ.get(REST) != "all":
+        is_rest, left_out = REST in os.environ, cases_left_out(items)
+        config.hook.pytest_deselected(items=[x for x in items if (x in left_out) != is_rest])
+        items[:] = [x for x in items if (x in left_out) == is_rest]
     for item in items:
         if is_in(item.path, SLOW):
             item.add_marker(pytest.mark.slow)

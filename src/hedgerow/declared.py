@@ -20,8 +20,8 @@ N = TypeVar("N", int, float, Fraction)
 
 
 @dataclass(frozen=True, repr=False)
-class Number(Generic[N]):
-    """Numbers of one range.
+class Range(Generic[N]):
+    """Numbers between two ends, which a user may give.
 
     Attributes:
         name: what a sentence calls such a number.
@@ -78,7 +78,7 @@ class Number(Generic[N]):
         return f"in {self.ends[0]}{low}, {high}{self.ends[1]}"
 
 
-class Real(Number[float]):
+class Real(Range[float]):
     """Numbers that may be rounded to 53 bits."""
 
     finite = " and finite"
@@ -88,7 +88,7 @@ class Real(Number[float]):
         return as_double(given, subject, self.error)
 
 
-class Rational(Number[Fraction]):
+class Rational(Range[Fraction]):
     """Numbers on whose last digit privacy depends."""
 
     def read(self, given: Any, subject: str, /) -> Fraction:
@@ -96,7 +96,7 @@ class Rational(Number[Fraction]):
         return exact(given, subject, self.error)
 
 
-class Whole(Number[int]):
+class Whole(Range[int]):
     """Whole numbers."""
 
     def read(self, given: Any, _subject: str, /) -> float:
@@ -142,7 +142,7 @@ def check_fields(made: Any) -> None:
     for one in fields(made):
         for rule in get_args(one.type)[1:]:
             given = getattr(made, one.name)
-            if isinstance(rule, Number) and not (given is None and one.default is None):
+            if isinstance(rule, Range) and not (given is None and one.default is None):
                 object.__setattr__(made, one.name, rule(given))
 
 

@@ -66,6 +66,27 @@ def test_a_strong_attacker_is_told_by_the_flat_lines_of_a_profile():
     assert profile.power() > 0.9
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3, 0.9, 1.0])
+def test_a_pure_epsilon_leaves_an_attacker_what_randomised_response_does(epsilon, alpha):
+    """Neyman and Pearson: of its two answers the telling one is taken first."""
+    with mpmath.workdps(50):
+        told = 1 / (1 + mpmath.exp(epsilon))  # the telling answer's chance under the first table
+        first = min(mpmath.mpf(1), alpha / told)
+        then = max(mpmath.mpf(0), (alpha - told) / (1 - told))
+        missed = 1 - (1 - told) * first - told * then
+        found = accountant.pure_line(epsilon, alpha)
+        assert missed - mpmath.mpf("1e-13") <= found <= max(missed, 0)
+
+
+def test_where_no_worst_case_is_proved_an_attacker_finds_no_more_than_a_pure_epsilon_tells():
+    tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+    plan = hr.make_plan(tree, budget=hr.Epsilon("3/2"), mechanism=hr.DiscreteLaplace,
+                        neighbours=hr.AddRemove(contributions=2))  # fmt: skip
+    assert not plan.guarantee.is_worst
+    assert plan.guarantee.power() <= math.exp(1.5) * FALSE_ALARMS + 1e-12
+
+
 def test_out_of_reach_of_all_accountants_the_power_is_that_of_rho(monkeypatch):
     profile = hr.compose([(hr.DiscreteGaussian("100"), 4)])
     near = profile.power()

@@ -32,7 +32,7 @@ from hedgerow.noise.bits import Bits, ReleaseKey
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 
-RUNS = Whole("runs", 3, inf, PlanError, "fewer tell no standard error")
+RUNS = Whole("runs", 3, inf, PlanError, "fewer give no standard error")
 WORKERS = Whole("workers", 1, inf, PlanError)
 
 METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], *MOMENTS[:2], *SCORES[3:-1], "seconds")

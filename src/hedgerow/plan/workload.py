@@ -244,7 +244,7 @@ def workload_for(tree: Tree, workload: Workload | None) -> Workload:
         raise PlanError(
             f"a workload must be Chain(), Cube() or Cuboids([…]), got {kind_of(workload)}"
         )
-    if isinstance(workload, Chain | Cube):
+    if workload in WORKLOADS.values():
         return workload
     named = sorted(set(workload.named(tree)), key=fineness)
     if set(named) == set(tree.chain):

@@ -213,9 +213,12 @@ class Profile:
         if self.is_worst:
             with suppress(TooFineError):
                 return min(accountant.tradeoff_below(one, alpha) for one in self.losses)
-        pure, delta = self.pure_epsilon, self._loose_delta if self.is_worst else self._delta_above
-        alone = 0.0 if pure is None else accountant.pure_line(float_above(pure), alpha)
-        return max(alone, accountant.highest_line(delta, alpha))
+        # Each bound by itself: where one takes over from another, the lines have two tops.
+        curves = [self._rho_delta] if self.is_worst else [self._rho_delta, self.domination.delta]
+        lines = [accountant.highest_line(curve, alpha) for curve in curves]
+        if self.pure_epsilon is not None:
+            lines.append(accountant.pure_line(float_above(self.pure_epsilon), alpha))
+        return max(lines)
 
     def power(self, alpha: float = FALSE_ALARMS) -> float:
         """Return how often an attacker finds one unit's change at most: 1 - T(α), rounded up.
@@ -332,9 +335,11 @@ class Profile:
 
     def _loose_delta(self, epsilon: float) -> float:
         """Return what ρ and a pure ε alone promise, rounded up."""
-        pure, rho = self.pure_epsilon, self.rho
-        if pure is not None and epsilon >= pure:
-            return 0.0
+        pure = self.pure_epsilon
+        return 0.0 if pure is not None and epsilon >= pure else self._rho_delta(epsilon)
+
+    def _rho_delta(self, epsilon: float) -> float:
+        rho = self.rho
         return 1.0 if rho is None else float_above(optimal_delta(rho, Fraction(epsilon)))
 
 

@@ -234,7 +234,13 @@ class Cluster:
         return folder
 
     def _done(
-        self, flow: Flow, jobs: Jobs, runs: list[range], shuffled: Frame, facts: Columns, work: Work
+        self,
+        flow: Flow,
+        jobs: Jobs,
+        runs: list[range],
+        shuffled: Frame,
+        columns: Columns,
+        work: Work,
     ) -> pa.Table:
         """Return what executors say of runs of jobs, once these are done: a row each.
 
@@ -243,11 +249,11 @@ class Cluster:
             jobs: all of them.
             runs: likewise.
             shuffled: the leaves below the runs that are to be done.
-            facts: the columns of a row beside the run's number.
+            columns: of a row beside the run's number.
             work: done beside the leaves of a run; returns what is in these columns.
         """
         sent, key, tree = self._sent(flow, jobs, runs), self.key, flow.tree
-        schema = pa.schema([(RUN, pa.int32()), *facts, FAULT])
+        schema = pa.schema([(RUN, pa.int32()), *columns, FAULT])
 
         def done(rows: pa.Table) -> pa.RecordBatch:
             run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
@@ -257,8 +263,8 @@ class Cluster:
             few: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - as the flow
             told = work(run, here, each_job(here.located(few)), sums_of(read))
             cells = zip([run, *told, None], schema, strict=True)
-            columns = [pa.array([cell], field.type) for cell, field in cells]
-            return pa.RecordBatch.from_arrays(columns, schema=schema)
+            arrays = [pa.array([cell], field.type) for cell, field in cells]
+            return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
         return collected(applied(shuffled, RUN, done, schema), GAVE_UP)
 
@@ -267,7 +273,7 @@ class Cluster:
         runs = runs_of(flow.tree, jobs.weights)
         if not runs:
             return joined((), flow.told)
-        facts = [("told", pa.binary()), *((name, pa.int64()) for name in SUMS)]
+        columns = [("told", pa.binary()), *((name, pa.int64()) for name in SUMS)]
         many, roots = flow.told, flow.roots(jobs)
 
         def work(_run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
@@ -275,7 +281,7 @@ class Cluster:
 
         shuffled = self._by_run(roots, runs, range(len(runs))).persist()
         self._shuffled["all"] = shuffled
-        rows = self._done(flow, jobs, runs, shuffled, facts, work)
+        rows = self._done(flow, jobs, runs, shuffled, columns, work)
         self._check_records(roots, np.stack([rows[name].to_numpy() for name in SUMS], axis=1))
         told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)

@@ -28,9 +28,9 @@ SMALLEST_DELTA = 1e-250
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-300, 1e6
 
-STEPS, NEAR, MOST_BOUNDS = 10, 1e-6, 30
-"""Of a search for the best of many bounds: how many steps are looked at first, how near it comes,
-beside the width searched, and in how many more. Where they are best they are flat."""
+NEAR, MOST_BOUNDS = 1e-6, 40
+"""Of a search for the best of many bounds: how near it comes, beside the width searched, and how
+many it looks at. Where they are best they are flat."""
 LEAST_BOUND = -1e9
 """What a bound that says nothing counts as."""
 FARTHEST = 60.0
@@ -155,14 +155,17 @@ def highest_line(delta_above: Curve, alpha: float) -> float:
     """
     steepest = -math.log(max(ALPHA(alpha), 1e-290))
 
-    def line(epsilon: float) -> float:
-        if epsilon >= 0:
-            return height(epsilon, delta_above(epsilon), alpha)
-        return math.exp(epsilon) * (1 - delta_above(-epsilon) - alpha - 4e-15)
+    def steep(epsilon: float) -> float:
+        return height(epsilon, delta_above(epsilon), alpha)
 
-    middle = line(0.0)
+    def flat(epsilon: float) -> float:
+        return math.exp(-epsilon) * (1 - delta_above(epsilon) - alpha - 4e-15)
+
+    best, middle = _highest(steep, 0.0, steepest), steep(0.0)
+    if best > middle:  # else the best line is no steeper than -1
+        return max(0.0, best)
     farthest = math.log((1 - alpha) / middle) if middle > 0 else FARTHEST  # flatter ones are lower
-    return max(0.0, middle, _highest(line, -max(farthest, 0.0), steepest))
+    return max(0.0, middle, _highest(flat, 0.0, farthest))
 
 
 def pure_line(epsilon: float, alpha: float) -> float:
@@ -171,22 +174,17 @@ def pure_line(epsilon: float, alpha: float) -> float:
 
 
 def _highest(value: Curve, left: float, right: float) -> float:
-    """Return about the highest value between two places, one that is taken.
+    """Return about the highest value between two places, one that is taken, by parabolas.
 
-    A bound that is the least of several may have several tops: the best of evenly spaced places is
-    made better between its neighbours, by parabolas (Brent 1973, Algorithms for minimization
-    without derivatives, chapter 5).
+    Source: Brent (1973), Algorithms for minimization without derivatives, chapter 5.
     """
     if right <= left:
         return value(left)
-    step = (right - left) / STEPS
-    best, place = max((value(left + i * step), left + i * step) for i in range(STEPS + 1))
-    within = max(left, place - step), min(right, place + step)
     options = {"xatol": NEAR * (right - left), "maxiter": MOST_BOUNDS}
     least = minimize_scalar(
-        lambda near: -max(value(near), LEAST_BOUND), bounds=within, options=options
+        lambda place: -max(value(place), LEAST_BOUND), bounds=(left, right), options=options
     )
-    return max(best, -float(least.fun))
+    return -float(least.fun)
 
 
 def height(epsilon: float, delta: float, alpha: float) -> float:
