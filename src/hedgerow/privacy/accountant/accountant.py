@@ -150,22 +150,20 @@ def highest_line(delta_above: Curve, alpha: float) -> float:
 
     What holds of one table beside its neighbour holds the other way round: for ε >= 0 a line of
     slope -e^-ε is e^-ε (1 - δ(ε) - α), and no δ is asked that hardly differs from 1. Every ε gives
-    a lower bound, and each height is concave in its slope, so that a search comes close to the
-    best. Arguments as of `epsilon_above` and `tradeoff_below`.
+    a lower bound, and of one bound (not of the least of several) the height is concave in the
+    slope, so that one search over both sides, flat lines as negative ε, comes close to the best.
+    Arguments as of `epsilon_above` and `tradeoff_below`.
     """
     steepest = -math.log(max(ALPHA(alpha), 1e-290))
 
-    def steep(epsilon: float) -> float:
-        return height(epsilon, delta_above(epsilon), alpha)
+    def line(epsilon: float) -> float:
+        if epsilon >= 0:
+            return height(epsilon, delta_above(epsilon), alpha)
+        return math.exp(epsilon) * (1 - delta_above(-epsilon) - alpha - 4e-15)
 
-    def flat(epsilon: float) -> float:
-        return math.exp(-epsilon) * (1 - delta_above(epsilon) - alpha - 4e-15)
-
-    best, middle = _highest(steep, 0.0, steepest), steep(0.0)
-    if best > middle:  # else the best line is no steeper than -1
-        return max(0.0, best)
+    middle = line(0.0)
     farthest = math.log((1 - alpha) / middle) if middle > 0 else FARTHEST  # flatter ones are lower
-    return max(0.0, middle, _highest(flat, 0.0, farthest))
+    return max(0.0, middle, _highest(line, -max(farthest, 0.0), steepest))
 
 
 def pure_line(epsilon: float, alpha: float) -> float:
