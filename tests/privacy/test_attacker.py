@@ -66,8 +66,8 @@ def test_a_strong_attacker_is_told_by_the_flat_lines_of_a_profile():
     assert profile.power() > 0.9
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 1000.0])
+@pytest.mark.parametrize("alpha", [0.0, 1e-300, 0.01, 0.3, 0.9, 1.0])
 def test_a_pure_epsilon_leaves_an_attacker_what_randomised_response_does(epsilon, alpha):
     """Neyman and Pearson: of its two answers the telling one is taken first."""
     with mpmath.workdps(50):

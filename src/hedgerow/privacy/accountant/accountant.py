@@ -33,6 +33,9 @@ NEAR, MOST_BOUNDS = 1e-6, 40
 many it looks at. Where they are best they are flat."""
 LEAST_BOUND = -1e9
 """What a bound that says nothing counts as."""
+LARGEST_EXPONENT = 709.0
+"""e to more than this is beyond doubles, and a line so steep is below 0 but for a false alarm
+rate of 0."""
 FARTHEST = 60.0
 """An ε at which a promise is none, in a trade-off curve: e^-60 is 1e-26."""
 
@@ -187,5 +190,6 @@ def _highest(value: Curve, left: float, right: float) -> float:
 
 def height(epsilon: float, delta: float, alpha: float) -> float:
     """Return 1 - δ - e^ε α, rounded down: a line that the trade-off curve never goes below."""
-    slope = math.exp(epsilon) * alpha
+    growth = math.exp(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
+    slope = growth * alpha if alpha else 0.0
     return 1 - delta - slope - 1e-15 * (1 + slope)
