@@ -4,22 +4,23 @@ Each fault changes one operator, one number, one condition or one returned value
 in a copy of the tree against the tests that call the function that it is in, or, of a compiled
 kernel, that calls this kernel: first those of the same room. A test that fails has seen the fault.
 
-``python -m tests.acceptance.mutants record calls.json`` runs all tests once, slower, and writes
+``python -m tests.acceptance.mutants record calls.json`` runs all tests once and writes
 which functions each of them calls. ``python -m tests.acceptance.mutants run calls.json [faults]
 [seed]`` prints a line a fault, and the share of those that were seen.
 """
 
 import ast
 import atexit
+import builtins
 import json
 import os
 import random
 import shutil
 import subprocess
 import sys
-import threading
 from collections import defaultdict
 from copy import deepcopy
+from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,7 +62,8 @@ def changed(node):
 
 def is_kernel(function):
     """Whether a function is compiled, so that nothing sees it being called."""
-    return any("kernel" in ast.unparse(decorator) for decorator in function.decorator_list)
+    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return any("kernel" in name or "compiled" in name for name in decorators)
 
 
 def faults_in(path):
@@ -191,27 +193,52 @@ def record(file):
 
 if CALLS in os.environ and __name__ != "__main__":
     _calls: dict[str, set[str]] = defaultdict(set)
-    _now: set[object] = set()
+    _now: set[str] = set()
 
-    def _note(frame, event, _):
-        if event == "call":
-            _now.add(frame.f_code)
+    class _Noted(SourceFileLoader):
+        """Modules whose functions say that they are called; compiled ones stay as they are."""
+
+        def get_code(self, fullname):  # noqa: ARG002 - a name that Python gives
+            path = Path(self.path)
+            tree, file = ast.parse(path.read_text()), HOUSE + self.path.rpartition(HOUSE)[2]
+
+            def below(node):
+                for child in ast.iter_child_nodes(node):
+                    if not isinstance(child, ast.FunctionDef):
+                        below(child)
+                    elif not is_kernel(child):
+                        below(child)
+                        has_docstring = ast.get_docstring(child) is not None
+                        said = ast.parse(f"__note__('{file}:{first_line(child)}')").body[0]
+                        for each in ast.walk(said):  # lines stay where they are
+                            ast.copy_location(each, child.body[0])
+                        child.body.insert(has_docstring, said)
+
+            below(tree)
+            return compile(tree, self.path, "exec")
+
+    class _Finder(PathFinder):
+        @classmethod
+        def find_spec(cls, fullname, path=None, target=None):
+            spec = super().find_spec(fullname, path, target)
+            is_ours = fullname.partition(".")[0] == "hedgerow"
+            if is_ours and spec is not None and spec.origin and spec.origin.endswith(".py"):
+                spec.loader = _Noted(fullname, spec.origin)
+            return spec
+
+    builtins.__note__ = _now.add  # type: ignore[attr-defined]
+    sys.meta_path.insert(0, _Finder)
 
     def pytest_runtest_logstart(nodeid, location):  # noqa: ARG001 - names that pytest gives
         """Begin to note what a test calls, from its fixtures on."""
         _now.clear()
-        threading.setprofile(_note)
-        sys.setprofile(_note)
 
     def pytest_runtest_logfinish(nodeid, location):  # noqa: ARG001
         """Keep what a test called."""
-        sys.setprofile(None)
         name, _, group = nodeid.rpartition("@")  # the group that pytest-xdist adds
         name = name if name and "]" not in group else nodeid
-        for code in list(_now):
-            if f"/{HOUSE}/" in code.co_filename:
-                place = HOUSE + code.co_filename.rpartition(HOUSE)[2]
-                _calls[f"{place}:{code.co_firstlineno}"].add(name)
+        for place in _now:
+            _calls[place].add(name)
 
     @atexit.register
     def _write():
