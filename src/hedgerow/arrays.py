@@ -30,11 +30,11 @@ Tables = dict[Levels, Float64]
 
 def begins(codes: Codes) -> Bool:
     """Return which of listed cells begin a run of equal ones: bool (cells)."""
-    found = np.ones(len(codes[0]), dtype=np.bool_)
-    found[1:] = False
+    starts = np.ones(len(codes[0]), dtype=np.bool_)
+    starts[1:] = False
     for code in codes:
-        found[1:] |= code[1:] != code[:-1]
-    return found
+        starts[1:] |= code[1:] != code[:-1]
+    return starts
 
 
 def some_of(codes: Codes, which: Integers | Bool | slice) -> Codes:

@@ -99,10 +99,10 @@ def without_passwords(text: str) -> str:
 def _cut(begins: re.Pattern[str], text: str, *, keep: bool = True) -> str:
     """Return a text without what stands between a beginning, itself kept or not, and the last @."""
     head, at, rest = text.rpartition("@")
-    found = begins.search(head) if at else None
-    if found is None:
+    match = begins.search(head) if at else None
+    if match is None:
         return text
-    return f"{head[: found.end() if keep else found.start()]}…@{rest}"
+    return f"{head[: match.end() if keep else match.start()]}…@{rest}"
 
 
 def presentable(message: str) -> str:
@@ -329,8 +329,8 @@ def machine_errors(subject: str) -> Iterator[None]:
 
 def did_you_mean(given: object, names: Iterable[str], cutoff: float = 0.65) -> str:
     """Return ``; did you mean 'trips'?``, or nothing where no known name is like the given one."""
-    found = nearest(given, names, cutoff)
-    return "" if found is None else f"; did you mean {found!r}?"
+    like = nearest(given, names, cutoff)
+    return "" if like is None else f"; did you mean {like!r}?"
 
 
 def nearest(given: object, names: Iterable[str], cutoff: float = 0.65) -> str | None:

@@ -106,13 +106,13 @@ def _read(compiled: Any) -> tuple[str, list[object]]:
 def _named(function: FunctionType) -> dict[str, object]:
     """Return the values of all names that a function takes from outside, but for built-in ones."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found, codes = {name: cell.cell_contents for name, cell in cells}, [function.__code__]
+    values, codes = {name: cell.cell_contents for name, cell in cells}, [function.__code__]
     while codes:
         code = codes.pop()
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
         names = {i.argval for i in get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-        found |= {name: function.__globals__[name] for name in names & function.__globals__.keys()}
-    return found
+        values |= {name: function.__globals__[name] for name in names & function.__globals__.keys()}
+    return values
 
 
 def _text(value: object) -> str:

@@ -43,7 +43,7 @@ def distribution(
     with stage("reading the release"):
         released = read_distribution(directory)
     name, total, percent = released.ranges.name, released.cumulative.total, f"{100 * level:g} %"
-    exact = "" if released.cumulative.told.total is None else ", a public number"
+    exact = "" if released.cumulative.errors.total is None else ", a public number"
     form = f",.{_digits(released.ranges.edges)}g"
     parts = [f"\n[bold]{escape(name)}[/bold]: {total:,} records{exact}\n"]
     if total or quantile:

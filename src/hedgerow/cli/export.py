@@ -77,9 +77,9 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     with stage("exporting"):
         # the format with its options, or raise for those that it has not
         kind = FORMS[form]
-        known = kind_options(kind)
+        known_options = kind_options(kind)
         for option in given:
-            if option not in known:
+            if option not in known_options:
                 others = [other for other, one in FORMS.items() if option in kind_options(one)]
                 raise SpecError(f"{form} has no --{option}, which is for {', '.join(others)}")
         if kind is StatisticsFile and output.suffix.lower() != f".{form}":

@@ -96,7 +96,7 @@ def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
     Raises:
         SpecError: no axis has such a level or column, or several have.
     """
-    found = pairs([word for word in words if "=" in word], "--by", "origin=region")
+    levels = pairs([word for word in words if "=" in word], "--by", "origin=region")
     for word in words:
         if "=" in word:
             continue
@@ -113,8 +113,8 @@ def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
         name = word.removeprefix(f"{axis.name}.")
         is_level = name in axis.levels and axis.columns_of(axis.level_number(name)) == (name,)
         column = name if is_level or axis.product is None else f"{axis.name}.{name}"
-        found[axis.name] = f"{found[axis.name]} × {column}" if axis.name in found else column
-    return found
+        levels[axis.name] = f"{levels[axis.name]} × {column}" if axis.name in levels else column
+    return levels
 
 
 def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bool = False) -> None:
@@ -249,19 +249,19 @@ def write_parts(
 
 def warn_of_formulas(place: Path) -> None:
     """Warn of texts in the CSV files of a folder that a spreadsheet would run."""
-    found = 0
+    formulas = 0
     for path in sorted(place.rglob("*.csv")):
         texts = pl.scan_csv(path, infer_schema=False)
         names = texts.collect_schema().names()
-        found += sum(re.match(FORMULA, name) is not None for name in names)
-        found += texts.select(pl.sum_horizontal(_runs(pl.all()).sum())).collect().item() or 0
-    _warn(found, place, "import them as text, or take hedgerow table with --quote-formulas")
+        formulas += sum(re.match(FORMULA, name) is not None for name in names)
+        formulas += texts.select(pl.sum_horizontal(_runs(pl.all()).sum())).collect().item() or 0
+    _warn(formulas, place, "import them as text, or take hedgerow table with --quote-formulas")
 
 
-def _warn(found: int, place: Path, way_out: str) -> None:
-    if found:
+def _warn(many: int, place: Path, way_out: str) -> None:
+    if many:
         warn(
-            f"{found:,} codes or names in {place} begin "
+            f"{many:,} codes or names in {place} begin "
             f"like formulas (= + - @, tab or a new line), which a spreadsheet runs when it opens "
             f"the file; {way_out}"
         )

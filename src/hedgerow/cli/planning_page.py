@@ -53,7 +53,7 @@ def _trials(spec: ReleaseSpec, made: Plan, runs: int) -> Simulated | None:
     plans, each = plans_for_trials(made), []
     with stage("simulating releases of the prior"):
         for plan in plans:
-            found, _ = simulated_releases(plan, prior, spec.estimator, runs=runs or RUNS)
-            rows = found.select("cuboid", "rmse", "mae").iter_rows()
+            errors, _ = simulated_releases(plan, prior, spec.estimator, runs=runs or RUNS)
+            rows = errors.select("cuboid", "rmse", "mae").iter_rows()
             each.append({name: (rmse, mae) for name, rmse, mae in rows})
     return Simulated(tuple(value_of(plan.budget) for plan in plans), tuple(each), runs or RUNS)

@@ -172,6 +172,6 @@ def _plan_of_release(file: Path) -> Plan | None:
 
 def _deltas(plan: Plan) -> list[str]:
     """Return the δ at which the price is shown, that of the plan's own budget first."""
-    asked = plan.promise.budget
-    own = [] if asked is None else [format_delta(asked.delta)]
-    return [*own, *(delta for delta in DELTAS if asked is None or Fraction(delta) != asked.delta)]
+    budget = plan.promise.budget
+    own = [] if budget is None else [format_delta(budget.delta)]
+    return [*own, *(delta for delta in DELTAS if budget is None or Fraction(delta) != budget.delta)]

@@ -68,7 +68,7 @@ UNRELIABLE = "[u]"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """The table that the options name.
 
     Attributes:
@@ -214,22 +214,22 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     if records:
         show_records(directory, level, depth, output, quote_formulas=quote_formulas)
         return
-    asked = Asked(
+    question = Question(
         directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
         quote_formulas,
     )  # fmt: skip
     if noisy:
-        _noisy(asked)
+        _noisy(question)
     else:
-        _counts(asked, presentation)
+        _counts(question, presentation)
 
 
-def _noisy(asked: Asked) -> None:
+def _noisy(question: Question) -> None:
     """Write or show noisy counts."""
-    with stage("reading the release"), undamaged(asked.directory):
-        released = read_release(asked.directory)
-        plan, level = released.plan, asked.level
-        if levels := levels_by(plan.tree, asked.by):
+    with stage("reading the release"), undamaged(question.directory):
+        released = read_release(question.directory)
+        plan, level = released.plan, question.level
+        if levels := levels_by(plan.tree, question.by):
             sums = Sums(plan, levels)  # or an error that says which there are
             if not sums.is_cuboid:
                 raise ReleaseError(
@@ -237,38 +237,38 @@ def _noisy(asked: Asked) -> None:
                     "levels, or ask for sums without --noisy"
                 )
             level = plan.tree.name_of(sums.levels)
-        frame = released.measurements(level, depth=asked.depth)
+        frame = released.measurements(level, depth=question.depth)
     note = (
         "noisy counts as they were measured, unbiased; a cell that is not listed was not measured"
     )
-    _put(asked, plan, asked.named(frame, plan.tree), note=note)
+    _put(question, plan, question.named(frame, plan.tree), note=note)
 
 
-def _counts(asked: Asked, presentation: Presentation) -> None:
+def _counts(question: Question, presentation: Presentation) -> None:
     """Write or show counts."""
-    with stage("reading the release"), undamaged(asked.directory):
-        released = read_release(asked.directory)
-        levels = levels_by(released.plan.tree, asked.by)
-        bare = asked.counts_only and presentation.suppress_wider is None
-        lookup = asked.areas.lookup(released.plan.tree)
+    with stage("reading the release"), undamaged(question.directory):
+        released = read_release(question.directory)
+        levels = levels_by(released.plan.tree, question.by)
+        bare = question.counts_only and presentation.suppress_wider is None
+        lookup = question.areas.lookup(released.plan.tree)
         if lookup is None:
-            whole = _frame(released, asked, levels, bare=bare)
+            whole = _frame(released, question, levels, bare=bare)
     sums = Sums(released.plan, levels, lookup)
     if lookup is not None:
-        whole = _sums(asked, released, sums, bare=bare)
+        whole = _sums(question, released, sums, bare=bare)
     reasons = _reasons(whole.head(FIRST_ROWS)) if CONTRADICTED in whole.columns else []
     frame = presentation.applied(whole)
-    if asked.counts_only:
+    if question.counts_only:
         errors = {ESTIMATE, STANDARD_ERROR, LOW, HIGH, CONTRADICTED}
         frame = frame.select(name for name in frame.columns if name not in errors)
     note = "combinations that are not listed have a count of 0"
-    if asked.all_cells:
+    if question.all_cells:
         note = "a cell that is not listed is known to be empty, or was not measured"
     if lookup is not None:
         note = "areas may overlap, so their sums need not be the total"
-    named = asked.named(frame, released.plan.tree, lookup)
-    about = " ".join([OF_WHICH, *_reservations(released.plan, asked, sums)])
-    _put(asked, released.plan, named, note=note, about=about, reasons=reasons)
+    named = question.named(frame, released.plan.tree, lookup)
+    about = " ".join([OF_WHICH, *_reservations(released.plan, question, sums)])
+    _put(question, released.plan, named, note=note, about=about, reasons=reasons)
     notes = [] if lookup is None else lookup.notes(released.plan.tree)
     for sentence in (*notes, *presentation.sentences(frame)):
         say(sentence)
@@ -282,11 +282,11 @@ def _counts(asked: Asked, presentation: Presentation) -> None:
         )
 
 
-def _reservations(plan: Plan, asked: Asked, sums: Sums) -> Iterator[str]:
+def _reservations(plan: Plan, question: Question, sums: Sums) -> Iterator[str]:
     """Yield what else is to be said: that parts were not measured, how wide bounds are."""
-    design, named = plan.design, asked.level and plan.tree.named(asked.level)
-    known = sums.levels in plan.by_levels or design.is_answerable(sums.levels)
-    if sums.is_cuboid and not known:
+    design, named = plan.design, question.level and plan.tree.named(question.level)
+    has_errors = sums.levels in plan.by_levels or design.is_answerable(sums.levels)
+    if sums.is_cuboid and not has_errors:
         yield APPROXIMATE
     of_cells = design.carried_noise(named or sums.cuboid).steps
     steps = of_cells if sums.lookup is None else design.steps_of_sums
@@ -294,24 +294,26 @@ def _reservations(plan: Plan, asked: Asked, sums: Sums) -> Iterator[str]:
         yield design.ways
 
 
-def _sums(asked: Asked, released: Release, sums: Sums, *, bare: bool) -> pl.DataFrame:
+def _sums(question: Question, released: Release, sums: Sums, *, bare: bool) -> pl.DataFrame:
     """Return sums over areas; errors of many take a while."""
     if bare:
-        with undamaged(asked.directory):
+        with undamaged(question.directory):
             return sums_of(released.content, sums, None)
-    with bar("errors of the sums") as progress, undamaged(asked.directory):
+    with bar("errors of the sums") as progress, undamaged(question.directory):
         return sums_of(released.content, sums, USUAL, progress.on_fraction)
 
 
-def _frame(released: Release, asked: Asked, levels: TextByName, *, bare: bool) -> pl.DataFrame:
+def _frame(
+    released: Release, question: Question, levels: TextByName, *, bare: bool
+) -> pl.DataFrame:
     if levels:
         return released.cuboid(None if bare else USUAL, **levels)
-    check_named(released.plan, asked.level, asked.depth)
-    return released.level(asked.level, depth=asked.depth, all=asked.all_cells)
+    check_named(released.plan, question.level, question.depth)
+    return released.level(question.level, depth=question.depth, all=question.all_cells)
 
 
 def _put(
-    asked: Asked,
+    question: Question,
     plan: Plan,
     frame: pl.DataFrame,
     *,
@@ -323,7 +325,7 @@ def _put(
 
     Codes stand to the left, numbers to the right, flags with their reasons.
     """
-    if asked.output is None:
+    if question.output is None:
         show_heading(plan)
         head = frame.head(FIRST_ROWS)
         columns = [[_word(name, value) for value in head[name]] for name in head.columns]
@@ -340,8 +342,8 @@ def _put(
             "--output FILE.csv writes all rows."
         )
         return
-    write_table(frame, asked.output, quote_formulas=asked.quote_formulas)
-    stdout.print(f"{len(frame):,} rows: [bold]{escape(asked.output)}[/bold]")
+    write_table(frame, question.output, quote_formulas=question.quote_formulas)
+    stdout.print(f"{len(frame):,} rows: [bold]{escape(question.output)}[/bold]")
 
 
 def _reasons(head: pl.DataFrame) -> list[str]:

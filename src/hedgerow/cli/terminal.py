@@ -306,14 +306,14 @@ def show_levels(plan: Plan) -> None:
 
 def show_columns(plan: Plan, columns: Sequence[str]) -> None:
     """Print what readers call the columns of codes of a table, where the publisher says so."""
-    known = [
+    columns_here = [
         column
         for axis in plan.tree.axes
         if plan.description.labels_of(plan.tree, axis) is not None
         for column in axis.columns
     ]
     labels = plan.description.column_labels(plan.tree)
-    _show([(column, labels[column]) for column in columns if column in known])
+    _show([(column, labels[column]) for column in columns if column in columns_here])
 
 
 def with_names(tree: Tree, frame: pl.DataFrame, lookup: Lookup | None = None) -> pl.DataFrame:

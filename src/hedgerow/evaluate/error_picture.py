@@ -100,13 +100,13 @@ def picture_of_errors(
 def _beside(axes: Any, measured: pl.Series, expected: pl.Series, *, is_bound: bool) -> None:
     """Draw each error as a dot, and its forecast as a ring, a bound as a bar, and a line."""
     rows = np.arange(len(measured))
-    found, foreseen = (each.cast(pl.Float64).to_numpy() for each in (measured, expected))
-    axes.hlines(rows, found, foreseen, color=GREY, linewidth=1.4, alpha=0.8)
+    seen, foreseen = (each.cast(pl.Float64).to_numpy() for each in (measured, expected))
+    axes.hlines(rows, seen, foreseen, color=GREY, linewidth=1.4, alpha=0.8)
     if is_bound:
         axes.plot(foreseen, rows, "|", color=OCHRE, ms=12, mew=2.2, clip_on=False)
     else:
         axes.plot(foreseen, rows, "o", color=OCHRE, mfc="white", ms=8, mew=1.7, clip_on=False)
-    axes.plot(found, rows, "o", color=GREEN, ms=6, clip_on=False)
+    axes.plot(seen, rows, "o", color=GREEN, ms=6, clip_on=False)
     scale_errors(axes, [*measured, *expected])
 
 
@@ -117,7 +117,7 @@ less than 95 %, and their number stands beside the share."""
 
 def _coverage(axes: Any, covered: Sequence[float | None], cells: pl.Series) -> None:
     """Draw the share of the intervals that hold the true count, beside the 95 % they are for."""
-    known = [share for share in covered if share is not None]
+    not_null = [share for share in covered if share is not None]
     axes.axvline(0.95, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     shares = [np.nan if share is None else share for share in covered]
     axes.plot(shares, range(len(covered)), "D", color=BLUE, clip_on=False)
@@ -131,7 +131,7 @@ def _coverage(axes: Any, covered: Sequence[float | None], cells: pl.Series) -> N
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
             )  # fmt: skip
     scale_shares(axes)
-    if min(known, default=1.0) > NEAR:
+    if min(not_null, default=1.0) > NEAR:
         axes.set_xlim(NEAR - 0.005, 1.005)
         axes.set_xticks([0.8, 0.85, 0.9, 0.95, 1], ["80", "85", "90", "95", "100 %"])
     axes.set_title("Intervals that hold the truth")

@@ -93,10 +93,10 @@ def chain_errors(plan: Plan, layers: Sequence[Layer]) -> JointErrors:
     laws = dict[Levels, Law]()
     for levels, layer in zip(plan.levels, layers, strict=False):
         own = plan.noise.get(levels)
-        known = own.noise_variance if own is not None else 0.0
+        noise = own.noise_variance if own is not None else 0.0
         variance = np.broadcast_to(layer.variance, layer.nodes)  # as the node's own subtree has it
-        weight = np.minimum(variance / known, 1.0) if known > 0 else np.ones(layer.nodes)
-        rest = variance - weight**2 * known
+        weight = np.minimum(variance / noise, 1.0) if noise > 0 else np.ones(layer.nodes)
+        rest = variance - weight**2 * noise
         rest = np.where(np.isfinite(rest) & (rest > 1e-12 * variance), rest, 0.0)
         laws[levels] = Law(levels, own, weight, rest)
 

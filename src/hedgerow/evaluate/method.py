@@ -133,11 +133,11 @@ def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
         counts: the truth.
         released: what is compared with it.
     """
-    tree, found = counts.tree, dict(released)
-    cuboids, rows = sorted(found, key=fineness), []
+    tree, by_cuboid = counts.tree, dict(released)
+    cuboids, rows = sorted(by_cuboid, key=fineness), []
     for levels in cuboids:
         true = CuboidCounts.true(counts, levels)
-        _, given, exact = align_cells(found[levels], true, tree.cells(levels))
+        _, given, exact = align_cells(by_cuboid[levels], true, tree.cells(levels))
         rows.append(errors_of_cells(tree, levels, given, exact))
     return with_depths(tree, cuboids, rows)
 

@@ -119,16 +119,16 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
       records².
     """
     number, counts, exact = align_cells(given, true, cells)
-    errors, known = counts - exact, exact > 0
+    errors, positive = counts - exact, exact > 0
     shown = np.maximum(counts, 0)
     totals = float(shown.sum()), float(exact.sum())
     variation = float(totals[0] != totals[1])
     if all(totals):
         variation = 0.5 * np.abs(shown / totals[0] - exact / totals[1]).sum()
-    size = np.searchsorted(SIZE_CLASSES, exact[known], side="right") - 1
+    size = np.searchsorted(SIZE_CLASSES, exact[positive], side="right") - 1
     sizes = np.bincount(size, minlength=len(SIZE_CLASSES))
     with np.errstate(invalid="ignore"):
-        relative = np.bincount(size, np.abs(errors[known]) / exact[known], len(sizes)) / sizes
+        relative = np.bincount(size, np.abs(errors[positive]) / exact[positive], len(sizes)) / sizes
     until = 1 if number is None else np.diff(number, append=cells)  # no error before the next cell
     cumulative = float((np.cumsum(errors, dtype=np.float64) ** 2 * until).sum() / cells)
     figures = errors_of(counts, exact, cells)

@@ -88,12 +88,12 @@ def share_intervals(
         else:
             ends = _ends(rule, nodes.estimate - errors, nodes.estimate, rank)
         low, high = (amount * end for end in ends)
-    known = content.errors(levels)
-    known = replace(known, noise=replace(known.noise, raw=raw))
+    own = content.errors(levels)
+    own = replace(own, noise=replace(own.noise, raw=raw))
     columns = {
         COUNT: nodes.counts, ESTIMATE: nodes.estimate, SHARE: paid / amount, AMOUNT: paid,
         LOW: low, HIGH: high,
-        CONTRADICTED: known.contradicted(
+        CONTRADICTED: own.contradicted(
             nodes.counts, nodes.estimate, nodes.variance, confidence.coverage
         ),
     }  # fmt: skip

@@ -122,11 +122,11 @@ def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
 def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]:
     """Return for each setting that has some the cuboids that no table of it contains, by name."""
     tree, compared = counts.tree, _compared(counts, settings)
-    found = {
+    cuboids_of = {
         setting.name: [tree.name_of(k) for k in compared if table_of(setting, tree, k) is None]
         for setting in settings
     }
-    return {name: cuboids for name, cuboids in found.items() if cuboids}
+    return {name: cuboids for name, cuboids in cuboids_of.items() if cuboids}
 
 
 _SCHEMA: Mapping[str, Any] = {
@@ -226,8 +226,8 @@ class Tally:
             if given is None and (table := table_of(method, tree, levels)) is not None:
                 given = released[table].summed(tree, levels, table)
             if given is not None:
-                found = score(given, true, tree.cells(levels))
-                self.scores[run, place], errors[levels] = found
+                scores = score(given, true, tree.cells(levels))
+                self.scores[run, place], errors[levels] = scores
         return errors
 
     def frame(self) -> pl.DataFrame:

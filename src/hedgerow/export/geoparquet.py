@@ -169,10 +169,10 @@ def every_row(release: Release, level: str | None) -> pl.DataFrame:
     every = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(cells)))
     measured = one_table(release, level, all=True)
     whole = every.join(measured, on=every.columns, how="left", maintain_order="left")
-    known = [pl.col(COUNT, CONTRADICTED).fill_null(0)]
+    filled = [pl.col(COUNT, CONTRADICTED).fill_null(0)]
     if isinstance(plan.measure, All):
-        known.append(pl.col(ESTIMATE, STANDARD_ERROR, LOW, HIGH).fill_null(0))
-    return whole.with_columns(*known)
+        filled.append(pl.col(ESTIMATE, STANDARD_ERROR, LOW, HIGH).fill_null(0))
+    return whole.with_columns(*filled)
 
 
 def no_places(tree: Tree, column: str) -> list[str]:

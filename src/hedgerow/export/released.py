@@ -129,7 +129,7 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    found: TextByName = {}
+    names_of: TextByName = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"
@@ -139,8 +139,8 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
             number += 1
             free = f"{plain[: longest - 1 - len(str(number))]}_{number}"
         used.add(free.lower())
-        found[name] = free
-    return found
+        names_of[name] = free
+    return names_of
 
 
 class Form(Protocol):

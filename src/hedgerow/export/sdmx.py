@@ -200,8 +200,8 @@ class _Structures:
         for axis, dimension, ids in zip(self._axes, self.dimensions, self.ids, strict=True):
             items = [codes.Code(id=TOTAL, name="Total")]
             for level, own in enumerate(ids, start=1):
-                labels, known = axis.labels[level - 1], axis.names_of(level)
-                names = repeat(None) if known is None else known
+                labels, given_names = axis.labels[level - 1], axis.names_of(level)
+                names = repeat(None) if given_names is None else given_names
                 items += [
                     codes.Code(
                         id=each,

@@ -104,15 +104,17 @@ class StatisticsFile:
             coded = frame.select(
                 column for column in column_codes(release.plan) if column in frame.columns
             )
-            found: dict[str, TextByName] = {}
+            value_labels: dict[str, TextByName] = {}
             for column in coded.columns:
                 named = release.plan.tree.with_names(
                     coded.select(column).unique(maintain_order=True)
                 )
                 if len(named.columns) > 1:
                     pairs = named.drop_nulls().rows()
-                    found[names[column]] = {code: _cut(name, LONGEST_VALUE) for code, name in pairs}
-            given["variable_value_labels"] = found
+                    value_labels[names[column]] = {
+                        code: _cut(name, LONGEST_VALUE) for code, name in pairs
+                    }
+            given["variable_value_labels"] = value_labels
         pyreadstat = library("pyreadstat", "stats")
         with whole_file(output) as part:
             plain = frame.rename(names).with_columns(pl.selectors.boolean().cast(pl.Int8))

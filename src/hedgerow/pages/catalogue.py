@@ -108,8 +108,8 @@ def catalogue(language: str = "") -> Catalogue:
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> list[tuple[str, Text]]:
-    found: list[tuple[str, Text]] = []
+    texts: list[tuple[str, Text]] = []
     for name, value in table.items():
         is_text = isinstance(value, str) or set(value) == FORMS
-        found += [(above + name, value)] if is_text else _flat(value, f"{above}{name}.")
-    return found
+        texts += [(above + name, value)] if is_text else _flat(value, f"{above}{name}.")
+    return texts

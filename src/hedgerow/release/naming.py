@@ -55,9 +55,9 @@ def columns_among(axis: Axis, named: str) -> list[str]:
     """
     if named in axis.levels:
         return list(axis.columns_of(axis.level_number(named)))
-    known = {*axis.columns, *axis.levels}
+    names = {*axis.columns, *axis.levels}
     ways = ([named], named.split(" × "), re.split(r"\s*[×*]\s*|\s+x\s+", named.strip()))
     for words in ways:
-        if all(word.removeprefix(f"{axis.name}.") in known for word in words):
+        if all(word.removeprefix(f"{axis.name}.") in names for word in words):
             break
     return axis.parts(words)[0].columns

@@ -117,16 +117,28 @@ def check_public_total(total: float, plan: Plan) -> None:
             "the number of records is public under this plan, and a table whose number is public "
             "must have fewer than 2**40; use add-remove neighbours, which measure it"
         )
-    known = plan.constraints
-    if known is not None and plan.public is not None and not known.least <= total <= known.most:
-        most = f"and at most {known.most:,}" if known.most < UNBOUNDED else "and any more"
+    constraints = plan.constraints
+    if (
+        constraints is not None
+        and plan.public is not None
+        and not constraints.least <= total <= constraints.most
+    ):
+        most = (
+            f"and at most {constraints.most:,}" if constraints.most < UNBOUNDED else "and any more"
+        )
         raise PlanError(
             f"the table has {total:,.0f} records, a number that is public under this plan, and "
-            f"[[public]] bounds ask for at least {known.least:,} {most}; correct one of them"
+            f"[[public]] bounds ask for at least {constraints.least:,} {most}; correct one of them"
         )
-    if known is not None and plan.public is not None and total in {known.least, known.most}:
+    if (
+        constraints is not None
+        and plan.public is not None
+        and total in {constraints.least, constraints.most}
+    ):
         why = f" for {total:,.0f} records, a number that is public under this plan"
-        fixed = fixed_counts(plan.tree, known, plan.tables, total_is_public=True, total=int(total))
+        fixed = fixed_counts(
+            plan.tree, constraints, plan.tables, total_is_public=True, total=int(total)
+        )
         refuse_fixed(plan.tree, fixed if total else {}, plan.tables, why)
 
 
@@ -244,7 +256,7 @@ def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
     codes = rows.frame.select(rows.columns)
     there = codes.join(true, on=rows.columns, how="left", maintain_order="left")
     listed = there[TRUE].fill_null(0).to_numpy()
-    found = [
+    warnings = [
         f"{rows.subject}: {name} is exactly what the table counts"
         for name, bound in ((rows.at_least, rows.low), (rows.at_most, rows.high))
         if name is not None and listed.any() and np.array_equal(listed, bound)
@@ -252,8 +264,8 @@ def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
     leaves_empty = rows.zeros == "listed"
     held = cells - len(codes) if leaves_empty else len(codes)
     if rows.zeros is not None and held == len(true) and ((listed == 0) == leaves_empty).all():
-        found.append(f"{rows.subject} leaves exactly the cells in which the table has records")
-    return found
+        warnings.append(f"{rows.subject} leaves exactly the cells in which the table has records")
+    return warnings
 
 
 def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:

@@ -285,8 +285,8 @@ class Release:
         """
         check_confidence(confidence)
         areas = Lookup.of(self.plan.tree, lookup, column, names=names, codes=codes)
-        found = sums_of(self.content, Sums(self.plan, by or {}, areas), confidence)
-        return found if names is None else areas.with_names(found)
+        frame = sums_of(self.content, Sums(self.plan, by or {}, areas), confidence)
+        return frame if names is None else areas.with_names(frame)
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE

@@ -78,13 +78,13 @@ class ShownCounts:
         """Return what readers call the label columns, and of each row names where there are any."""
         tree = self.plan.tree
         columns = tree.columns_of(self.levels)
-        known = self.plan.description.column_labels(tree)
+        labels = self.plan.description.column_labels(tree)
         named = tree.with_names(self.frame)
         words = [
             [visible(str(row.get(f"{column}_name") or row[column] or "")) for column in columns]
             for row in named.iter_rows(named=True)
         ]
-        return [known.get(column, column) for column in columns], words
+        return [labels.get(column, column) for column in columns], words
 
     def _headings(self) -> Texts:
         return (*self._labels()[0], unit_of(self.plan), "from … to", "")

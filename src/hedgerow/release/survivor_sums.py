@@ -111,8 +111,8 @@ def survivor_sums(
         above = depths[t].sums(depths[t - 1].levels, wanted, codes) if t else here
         carried = weight * passed_on[t]
         estimate += weight * here[0] - carried * above[0]
-        own, beside = (weight - carried) ** 2 * here[1], carried**2 * (above[1] - here[1])
-        variance += depths[t].variance * (own + beside)
+        own, above_it = (weight - carried) ** 2 * here[1], carried**2 * (above[1] - here[1])
+        variance += depths[t].variance * (own + above_it)
         if t < last:
             share = _share(tree, marginals, wanted, depths[t].levels, codes)
             lost = sqrt(depths[t].variance) * here[2]
@@ -127,12 +127,12 @@ def _depths(content: Content) -> list[_Depth]:
     outline, tree = chain_of(content.plan).outline, content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
     public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
-    known = sorted(public | outline.measured)
-    at = {t: t for t in known} | {known[-1]: tree.depth}  # single children below the last
+    depths = sorted(public | outline.measured)
+    at = {t: t for t in depths} | {depths[-1]: tree.depth}  # single children below the last
     return [
         _Depth(tree, tree.cuboid(at[t]), nodes[at[t]], np.asarray(layers[t].noisy, np.float64),
                float(np.asarray(layers[t].variance).max(initial=0)))
-        for t in known
+        for t in depths
     ]  # fmt: skip
 
 

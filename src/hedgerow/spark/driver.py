@@ -81,11 +81,11 @@ def release_on_spark(
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
-                told, place = progress or Progress(), staging.jobs.absolute()
+                on_progress, place = progress or Progress(), staging.jobs.absolute()
                 key = staging.folder.absolute() / KEY_FILE
                 source = Drawn(top.counts, plan, staging.key)
-                with closing(Cluster(leaves, top, plan, key, place, told)) as cluster:
-                    run = pass_of(plan, source, estimator, told, cluster)
+                with closing(Cluster(leaves, top, plan, key, place, on_progress)) as cluster:
+                    run = pass_of(plan, source, estimator, on_progress, cluster)
                     release_into(
                         staging, plan, estimator, run, charging,
                         lambda: take_parts(staging.jobs, staging.content),

@@ -261,8 +261,8 @@ class Cluster:
             bits = ReleaseKey(key.read_bytes())
             here = _sent_flow(sent).on(Counts.from_leaves(tree, *read), bits)
             few: Jobs = pickle.loads((sent / str(run)).read_bytes())  # noqa: S301 - as the flow
-            told = work(run, here, each_job(here.located(few)), sums_of(read))
-            cells = zip([run, *told, None], schema, strict=True)
+            results = work(run, here, each_job(here.located(few)), sums_of(read))
+            cells = zip([run, *results, None], schema, strict=True)
             arrays = [pa.array([cell], field.type) for cell, field in cells]
             return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -283,9 +283,9 @@ class Cluster:
         self._shuffled["all"] = shuffled
         rows = self._done(flow, jobs, runs, shuffled, columns, work)
         self._check_records(roots, np.stack([rows[name].to_numpy() for name in SUMS], axis=1))
-        told = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
+        by_run = dict(zip(rows[RUN].to_pylist(), rows["told"].to_pylist(), strict=True))
         progress(1.0)
-        each = (np.frombuffer(told[run]).reshape(many, -1) for run in range(len(runs)))
+        each = (np.frombuffer(by_run[run]).reshape(many, -1) for run in range(len(runs)))
         return joined(map(tuple, each), many)
 
     def down(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Iterable[Found]:

@@ -131,7 +131,7 @@ class Proposer:
         shape: ListShape,
         listed: str,
         among: Sequence[Match] | None = None,
-        **told: Sequence[Any],
+        **parts: Sequence[Any],
     ) -> ProposedAxis:
         """Return the axis of the only match, or of that which a name says; keep it from others.
 
@@ -142,7 +142,7 @@ class Proposer:
         for only in (mine, fitting):
             if len(only) == 1:
                 self.left.remove(only[0])
-                return self._axis(name, only[0], **told)
+                return self._axis(name, only[0], **parts)
         match = _open(shape, listed)
         if fitting:
             wide = len(fitting[0].columns)
@@ -150,13 +150,13 @@ class Proposer:
                 *(one.columns for one in fitting if len(one.columns) == wide), strict=True
             )
             match = replace(fitting[0], columns=tuple(placeholder(*each) for each in columns))
-        return self._axis(name, match, **told)
+        return self._axis(name, match, **parts)
 
-    def _axis(self, name: str, match: Match, **told: Sequence[Any]) -> ProposedAxis:
+    def _axis(self, name: str, match: Match, **parts: Sequence[Any]) -> ProposedAxis:
         for column in match.columns:
             if not column.startswith("<"):
                 self.source.place(column)  # raises for two of one name
-        return axis_of_list(name, match, self.folder, **told)
+        return axis_of_list(name, match, self.folder, **parts)
 
 
 def _open(shape: ListShape, listed: str) -> Match:

@@ -123,20 +123,20 @@ def axis_of_list(
         numbers: the characters of each level's code, or the widths of squares, where known.
     """
     shape, listed, columns = match.shape, match.listed, match.columns
-    told, note = _squares(name, match, numbers) if len(listed) > 1 else ({}, "")
-    if not told and not levels:
-        told, note = _rule(name, shape, listed[0], numbers)
-        names = shape.name_of(listed[0]) if told else None
-        told |= {} if not told or listed[0] == "code" else {"code": listed[0]}
-        told |= {} if names is None else {"names": names}
-    if not told:
-        told, note = _nested(shape, listed[0], levels)
+    own_keys, note = _squares(name, match, numbers) if len(listed) > 1 else ({}, "")
+    if not own_keys and not levels:
+        own_keys, note = _rule(name, shape, listed[0], numbers)
+        names = shape.name_of(listed[0]) if own_keys else None
+        own_keys |= {} if not own_keys or listed[0] == "code" else {"code": listed[0]}
+        own_keys |= {} if names is None else {"names": names}
+    if not own_keys:
+        own_keys, note = _nested(shape, listed[0], levels)
     keys: Keys = {
         "name": name,
-        "levels": told.pop("levels"),
+        "levels": own_keys.pop("levels"),
         **({} if columns == listed else {"columns": list(columns)}),
         "areas": os.path.relpath(shape.path, folder),
-        **told,
+        **own_keys,
     }
     codes = f"{' and '.join(listed)} of {shape.path.name}"
     reason = f"{' and '.join(columns)} {'is' if len(columns) == 1 else 'are'} {codes}"
@@ -150,12 +150,12 @@ def _squares(name: str, match: Match, numbers: Sequence[int]) -> tuple[Keys, str
     """Return the keys of squares; without widths, of 100, 10 and 1 times those of the list."""
     width = 0 if numbers else match.shape.grid(match.listed)
     widths = list(numbers) or [width * n for n in (100, 10, 1) if width > 1]
-    told: Keys = {
+    keys: Keys = {
         "levels": [f"{name}_{n}" for n in widths] or [placeholder("a name a width")],
         "divide": widths or [placeholder("widths such as 10000, 1000")],
         "code": list(match.listed),
     }
-    return told, f", all multiples of {width}" if width > 1 else ""
+    return keys, f", all multiples of {width}" if width > 1 else ""
 
 
 def _nested(shape: ListShape, listed: str, levels: Sequence[str]) -> tuple[Keys, str]:

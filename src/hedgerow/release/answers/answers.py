@@ -121,8 +121,8 @@ class Answers(ABC, Generic[Own]):
         flags = errors.contradicted(counts, estimate, variance, confidence.coverage)
         frame = sums.labelled(numbers, **columns, **{CONTRADICTED: flags})
         is_told = pl.Series(errors.is_told(variance, confidence))
-        told = pl.when(is_told).then(pl.col(*(columns.keys() - {COUNT}), CONTRADICTED))
-        return frame if is_told.all() else frame.with_columns(told)
+        errors_or_null = pl.when(is_told).then(pl.col(*(columns.keys() - {COUNT}), CONTRADICTED))
+        return frame if is_told.all() else frame.with_columns(errors_or_null)
 
     @abstractmethod
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:

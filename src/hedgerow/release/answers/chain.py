@@ -60,17 +60,17 @@ class ChainAnswers(Answers[PlannedChain]):
             every, _ = least_squares_of(stored, self.design.outline)
             return {levels: every[sum(levels)] for levels in wanted}
         measured, is_public = self.design.outline.measured, self.plan.is_public
-        told = {sum(k): k for k in wanted if sum(k) in measured or is_public(k)}
-        if not told:
+        by_depth = {sum(k): k for k in wanted if sum(k) in measured or is_public(k)}
+        if not by_depth:
             return {}
-        nodes, layers = measured_nodes(stored, self.design.outline, max(told))
+        nodes, layers = measured_nodes(stored, self.design.outline, max(by_depth))
         return {
             levels: replace(
                 nodes[depth],
                 estimate=np.asarray(layers[depth].noisy, dtype=np.float64),
                 variance=np.broadcast_to(layers[depth].variance, len(nodes[depth])),
             )
-            for depth, levels in told.items()
+            for depth, levels in by_depth.items()
         }
 
     def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
@@ -165,8 +165,8 @@ def _least_squares(
         node, cell = np.divmod(keys, sums.cells)
         areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
         groups = (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
-    told = sums_of_leaves(layers, groups, len(numbers))
-    return numbers, counts, told.estimate, told.variance
+    solution = sums_of_leaves(layers, groups, len(numbers))
+    return numbers, counts, solution.estimate, solution.variance
 
 
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:

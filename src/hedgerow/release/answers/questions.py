@@ -99,14 +99,14 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
             f"estimates of all cells need the {noisy:,} noisy counts, and can be had up to "
             f"{MOST_NOISY_READ:,}; ask for those with a positive count alone"
         )
-    told = answers_of(plan).cells(content.stored, [levels])
-    if levels not in told:
+    nodes = answers_of(plan).cells(content.stored, [levels])
+    if levels not in nodes:
         raise ReleaseError(
             f"{plan.tree.name_of(levels)!r} is {plan.by_levels[levels].kind}, so cells that are "
             "not listed have no estimates of their own; ask for the listed ones alone, or for a "
             "measured cuboid"
         )
-    return told[levels]
+    return nodes[levels]
 
 
 def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:

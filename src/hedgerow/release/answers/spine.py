@@ -20,7 +20,7 @@ from hedgerow.estimate.spine.forms import Forms
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
 from hedgerow.release.answers.sums import Sums, Totals
-from hedgerow.release.answers.tables import Asked, JointAnswers
+from hedgerow.release.answers.tables import JointAnswers, Wanted
 from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.source import Source
 from hedgerow.release.descent.spine import SpineFlow
@@ -52,7 +52,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         """Return the level of the spine whose nodes are summed or stand beside what is."""
         return self.design.shape.axes[0].given[sums.levels[0]]
 
-    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+    def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums, all from one pass; 0 where nobody can be."""
         flow, support = SpineFlow(self.plan, source), self.design.model.support
         levels = [self._level(sums) for sums, _ in wanted]
@@ -63,9 +63,9 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
             node = np.repeat(np.arange(nodes.start, nodes.stop), np.diff(ends))
             group = support.group[level][support.rows(level, nodes)]
             cell = runs(support.offset[group], support.widths[group])
-            for own, (along, beside), total in zip(levels, keys, totals, strict=True):
+            for own, (along, across), total in zip(levels, keys, totals, strict=True):
                 if own == level:
-                    total.add(along[node] + beside[cell], estimates)
+                    total.add(along[node] + across[cell], estimates)
         return [total.sums * self._is_open(total.of_what) for total in totals]
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
@@ -73,10 +73,10 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return self.design.variances_at(self.design.shape.given(sums.levels), codes)
-        lookup, level, beside = sums.lookup, self._level(sums), keys_beside(self.design, sums)
+        lookup, level, across = sums.lookup, self._level(sums), keys_beside(self.design, sums)
         if lookup is not None and lookup.axis == 0:
             of_areas = np.zeros((len(lookup), sums.cells))
-            for first, last, forms in self._forms(beside):
+            for first, last, forms in self._forms(across):
                 for i in range(len(lookup)):
                     of_areas[i, first:last] = forms.over(level, lookup.members(i))
                     on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
@@ -85,15 +85,15 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         if lookup is not None:
             areas = lookup.partitions(len(sums.keys[lookup.axis]))
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
-        label, found = area * many + cell, np.zeros(len(numbers))
-        attribute, beside = np.divmod(beside, sums.cells)
+        label, variance = area * many + cell, np.zeros(len(numbers))
+        attribute, across = np.divmod(across, sums.cells)
         for each in areas:
             own = each[attribute]
-            for first, last, forms in self._forms(np.where(own < 0, -1, own * many + beside)):
+            for first, last, forms in self._forms(np.where(own < 0, -1, own * many + across)):
                 here = np.flatnonzero((first <= label) & (label < last))
-                found[here] += forms.at(level, node[here], label[here] - first)
+                variance[here] += forms.at(level, node[here], label[here] - first)
         on_fraction(1.0)
-        return found * self._is_open(sums)
+        return variance * self._is_open(sums)
 
     def _forms(self, labels: Int64) -> Iterator[tuple[int, int, Forms]]:
         """Yield the first of some sums, the last and one, and their variances, in their order.
@@ -123,12 +123,12 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
             return np.ones(1, dtype=np.bool_)
         used, label = np.unique(keys_beside(self.design, sums), return_inverse=True)
         has, reaches = self.design.has(self._level(sums)), self.design.reaches(label, len(used))
-        found, reach = Totals.of(sums, np.arange(sums.many)), reaches.T.astype(np.float64)
+        open_cells, reach = Totals.of(sums, np.arange(sums.many)), reaches.T.astype(np.float64)
         most = max(1, FLAGS_AT_ONCE // len(used))
         for begin in range(0, len(has), most):
             keys = sums.keys[0][begin : begin + most, None] + used
-            found.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
-        return np.asarray(found.sums > 0)
+            open_cells.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
+        return np.asarray(open_cells.sums > 0)
 
 
 def keys_beside(spine: Spine, sums: Sums) -> Int64:

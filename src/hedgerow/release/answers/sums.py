@@ -54,8 +54,8 @@ class Groups:
             size = axis.size(level)
             return cls(level, np.arange(size), size, partial(axis.path, level))
         columns = columns_among(axis, named)
-        told = (k for k in range(1, axis.depth + 1) if set(columns) <= set(axis.columns_of(k)))
-        level = next(told, axis.depth)
+        telling = (k for k in range(1, axis.depth + 1) if set(columns) <= set(axis.columns_of(k)))
+        level = next(telling, axis.depth)
         codes, of_leaf = axis.parts(columns)
         number = np.empty(axis.size(level), dtype=np.int64)
         number[axis.ancestors(level)] = of_leaf
@@ -139,10 +139,12 @@ class Sums:
     def labelled(self, numbers: Int64, **columns: NDArray[np.generic]) -> pl.DataFrame:
         """Return sums with their areas and codes, a column each, before columns of their own."""
         area, cell = np.divmod(numbers, self.cells)
-        found = [] if self.lookup is None else [self.lookup.areas[area]]
+        columns_before = [] if self.lookup is None else [self.lookup.areas[area]]
         for each, code in zip(self.groups, np.unravel_index(cell, self.sizes), strict=True):
-            found += each.labels(code.astype(np.int32))
-        return pl.DataFrame([*found, *(pl.Series(name, data) for name, data in columns.items())])
+            columns_before += each.labels(code.astype(np.int32))
+        return pl.DataFrame(
+            [*columns_before, *(pl.Series(name, data) for name, data in columns.items())]
+        )
 
     @cached_property
     def keys(self) -> list[Int64]:
@@ -181,9 +183,9 @@ class Sums:
     def added(self, cuboid: Levels, nodes: Nodes) -> tuple[Int64, Int64, Int64]:
         """Return of cells of a finer cuboid the keys, and of the sums numbers and counts."""
         keys = self.key(cells_above(self.plan.tree, self.levels, cuboid, nodes.codes))
-        found = Totals.of(self, self.numbers(keys), np.int64)
-        found.add(keys, nodes.counts)
-        return keys, found.numbers, found.sums
+        totals = Totals.of(self, self.numbers(keys), np.int64)
+        totals.add(keys, nodes.counts)
+        return keys, totals.numbers, totals.sums
 
     def table(self) -> Levels:
         """Return the smallest released table whose cells are summed, or raise a ReleaseError."""

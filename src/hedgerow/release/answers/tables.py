@@ -48,7 +48,7 @@ from hedgerow.tables.tree import cell_codes, cell_numbers
 Both = TypeVar("Both", bound=Joint)
 """The design of tables, or along a spine."""
 
-Asked = tuple[Sums, Int64]
+Wanted = tuple[Sums, Int64]
 """Sums, and the numbers of those that are wanted: int64 (sums), ascending."""
 
 A_SUM = 1 << 14
@@ -62,7 +62,7 @@ class JointAnswers(Answers[Both]):
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return all measured cells of cuboids, row by row."""
-        plan, tree, found = self.plan, self.plan.tree, dict[Levels, Nodes]()
+        plan, tree, nodes_of = self.plan, self.plan.tree, dict[Levels, Nodes]()
         # one with the cells of a public cuboid is public, too, whatever its levels
         noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]
         whole = [k for k in noisy if k in plan.whole]
@@ -76,17 +76,17 @@ class JointAnswers(Answers[Both]):
                 raise ReleaseError(f"{tree.name_of(levels)} lists cells that were not measured")
             counts = np.zeros(len(numbers), dtype=np.int64)
             counts[place] = listed.counts
-            found[levels] = Nodes.exact(codes, counts)
+            nodes_of[levels] = Nodes.exact(codes, counts)
             if levels in estimates:
                 variance = self.variances(Sums.of(plan, levels), numbers, tell_nobody)
-                found[levels] = Nodes(codes, counts, estimates[levels], variance)
+                nodes_of[levels] = Nodes(codes, counts, estimates[levels], variance)
             elif levels in noisy:
                 cuboid = self.design.shape.given(levels)
                 given = stored.measured[self.design.levels(cuboid)]
                 alone = self._in_order(levels, given, order).astype(np.float64)
                 variance = np.full(len(alone), self.design.noise[cuboid])
-                found[levels] = Nodes(codes, counts, alone, variance)
-        return found
+                nodes_of[levels] = Nodes(codes, counts, alone, variance)
+        return nodes_of
 
     def whole_estimates(self, source: Source, wanted: Sequence[Levels]) -> Tables:
         """Return the estimates of all cells that may hold records, row by row.
@@ -95,12 +95,12 @@ class JointAnswers(Answers[Both]):
             source: of the noisy counts.
             wanted: cuboids of which every cell is measured, or a sum of such.
         """
-        asked, joint = list[Asked](), self.design
+        wanted_sums, joint = list[Wanted](), self.design
         for levels in wanted:
             codes, _ = joint.codes_of(joint.shape.given(levels))
             numbers = cell_numbers(self.plan.tree, levels, codes)
-            asked.append((Sums.of(self.plan, levels), numbers))
-        return dict(zip(wanted, self.estimates(source, asked), strict=True))
+            wanted_sums.append((Sums.of(self.plan, levels), numbers))
+        return dict(zip(wanted, self.estimates(source, wanted_sums), strict=True))
 
     def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
@@ -155,7 +155,7 @@ class JointAnswers(Answers[Both]):
             if not 0 <= row < (size := joint.shape.cells(cuboid)):
                 raise EstimateError(f"{name_of(levels)} has {size:,} cells, none is {row}")
             weights.append(_weights(Sums.of(self.plan, levels), cuboid, row))
-        found = np.zeros((len(cells), len(cells)))
+        matrix = np.zeros((len(cells), len(cells)))
         noisy = [i for i, cuboid in enumerate(cuboids) if not joint.is_public(cuboid)]
         whole = [joint.variances_of(cuboids[i]) for i in noisy if cuboids[i] in joint.whole]
         if len(whole) < len(noisy) or len({id(each) for each in whole}) > 1:
@@ -166,8 +166,8 @@ class JointAnswers(Answers[Both]):
             )
         for place, i in enumerate(noisy):
             for j in noisy[: place + 1]:
-                found[i, j] = found[j, i] = whole[0].covariance(weights[i], weights[j])
-        return found
+                matrix[i, j] = matrix[j, i] = whole[0].covariance(weights[i], weights[j])
+        return matrix
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ class JointAnswers(Answers[Both]):
         return self.variances(sums, np.arange(sums.many), on_fraction)
 
     @abstractmethod
-    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+    def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums that are not public, by number: float64 (sums) each."""
 
     @abstractmethod
@@ -237,18 +237,18 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         each = sum(joint.shape.shape(cuboid)) if closed else noisy * ITERATIONS
         return sums.many * (each + A_SUM)
 
-    def estimates(self, source: Source, wanted: Sequence[Asked]) -> list[Float64]:
+    def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""
         cuboids = [self.design.shape.given(sums.cuboid) for sums, _ in wanted]
-        tables, found = TablesFlow(self.plan, source).estimates({*cuboids}), list[Float64]()
+        tables, estimates = TablesFlow(self.plan, source).estimates({*cuboids}), list[Float64]()
         for (sums, numbers), cuboid in zip(wanted, cuboids, strict=True):
             cells, total = tables[cuboid].ravel(), Totals.of(sums, numbers)
             if sums.is_cuboid:
-                found.append(cells[numbers])
+                estimates.append(cells[numbers])
                 continue
             total.add(reduce(np.add.outer, sums.keys).ravel(), cells)
-            found.append(total.sums)
-        return found
+            estimates.append(total.sums)
+        return estimates
 
     def variances(self, sums: Sums, numbers: Int64, on_fraction: OnFraction) -> Float64:
         """Return the variances of cells, or of all sums over areas.
@@ -263,32 +263,32 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return joint.variances_at(cuboid, codes)
-        known, found = joint.variances_of(cuboid), np.zeros(sums.many)
+        solver, variance = joint.variances_of(cuboid), np.zeros(sums.many)
         every = [*joint.whole.intersection(joint.noise), *filter(None, [joint.public])]
-        made = [] if known.has_covariances else every
+        made = [] if solver.has_covariances else every
         tables = {cuboid: np.zeros(joint.shape.shape(cuboid)) for cuboid in made}
         for number in range(sums.many):
             weights = _weights(sums, cuboid, number)
             if joint.is_fixed(weights):
-                found[number] = 0.0
-            elif known.has_covariances:
-                found[number] = known.covariance(weights, weights)
+                variance[number] = 0.0
+            elif solver.has_covariances:
+                variance[number] = solver.covariance(weights, weights)
             else:
-                found[number] = _by_iteration(joint, cuboid, weights, tables)
+                variance[number] = _by_iteration(joint, cuboid, weights, tables)
             on_fraction((number + 1) / sums.many)
-        return np.maximum(found, 0.0)
+        return np.maximum(variance, 0.0)
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     """Return the weights of a sum, a product over axes."""
     (area, cell), lookup = divmod(number, sums.cells), sums.lookup
     each = zip(cuboid, sums.groups, np.unravel_index(cell, sums.sizes), strict=True)
-    found = [(k, (groups.number == place).astype(np.float64)) for k, groups, place in each]
+    weights = [(k, (groups.number == place).astype(np.float64)) for k, groups, place in each]
     if lookup is not None:
         nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
         inside = np.bincount(lookup.members(area), minlength=nodes).astype(np.float64)
-        found[lookup.axis] = cuboid[lookup.axis], inside
-    return found
+        weights[lookup.axis] = cuboid[lookup.axis], inside
+    return weights
 
 
 def _by_iteration(joint: PlannedTables, cuboid: Levels, weights: Product, tables: Tables) -> float:
@@ -298,7 +298,7 @@ def _by_iteration(joint: PlannedTables, cuboid: Levels, weights: Product, tables
     source = min(finer, key=joint.shape.cells)
     of_source = joint.noise[source] * spread(joint.shape, table, cuboid, source)
     try:
-        found = joint.estimates({**tables, source: of_source}, [cuboid])[cuboid]
+        estimates = joint.estimates({**tables, source: of_source}, [cuboid])[cuboid]
     except EstimateError as error:
         raise ReleaseError(f"errors of sums over areas: {error}") from None
-    return float((table * found).sum())
+    return float((table * estimates).sum())

@@ -125,7 +125,7 @@ class ChainFlow(Flow):
         steps = self._blocks_below[0]
         return parents_below(self._measured(job.slices, _place(job), steps, {})[0])
 
-    def top(self, told: Told) -> Top:
+    def top(self, from_below: Told) -> Top:
         """Yield what is public and all down to the cut; return a job a node that goes on."""
         outline, tree = self.outline, self.outline.tree
         for t, public in enumerate(self._public):
@@ -135,7 +135,7 @@ class ChainFlow(Flow):
             return None
         if outline.everything:
             every = self._of_the_cut
-            top = yield from self._from_first(outline.cut, (told[0], told[1]))
+            top = yield from self._from_first(outline.cut, (from_below[0], from_below[1]))
             roots = Roots(placed(top.nodes, every.nodes), every.slices)
         else:
             roots = yield from self._from_first(outline.cut)
@@ -155,7 +155,7 @@ class ChainFlow(Flow):
         for block in self._blocks_below:
             roots = yield from self._block(roots, place, block)
 
-    def _from_first(self, last: int, told: UpwardEstimate | None = None) -> Results:
+    def _from_first(self, last: int, from_below: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
         roots, blocks = self._above_all, blocks_of(self.outline, self.outline.first, last)
         if self.outline.public_depth < 0:
@@ -164,9 +164,9 @@ class ChainFlow(Flow):
                 yield result
                 roots = Roots(root, roots.slices).take(np.flatnonzero(root.counts > 0))
             else:
-                roots = yield from self._block(roots, (), blocks.pop(0), told, is_open=True)
+                roots = yield from self._block(roots, (), blocks.pop(0), from_below, is_open=True)
         for block in blocks:
-            roots = yield from self._block(roots, (), block, told)
+            roots = yield from self._block(roots, (), block, from_below)
             if not self.outline.is_cut:
                 self.progress.on_fraction(block[-1].depth / self.outline.tree.depth)
         return roots
@@ -176,7 +176,7 @@ class ChainFlow(Flow):
         roots: Roots,
         job: tuple[int, ...],
         steps: list[Refinement],
-        told: UpwardEstimate | None = None,
+        from_below: UpwardEstimate | None = None,
         *,
         is_open: bool = False,
     ) -> Results:
@@ -186,10 +186,10 @@ class ChainFlow(Flow):
             roots: the nodes above.
             job: which subtree job's block it is.
             steps: the refinements, coarsest first.
-            told: what the jobs below the block tell of its last nodes.
+            from_below: what the jobs below the block tell of its last nodes.
             is_open: whether the total above the block has no count yet, and is yielded first.
         """
-        at_once = is_open or told is not None
+        at_once = is_open or from_below is not None
         if not at_once and self.outline.measured.isdisjoint(step.depth for step in steps):
             for step in steps:
                 roots = only_children(roots, step)
@@ -202,7 +202,8 @@ class ChainFlow(Flow):
         chunks: list[tuple[list[Found], Slices]] = []
         every = chunks_of_block(self.outline.tree, roots, steps)
         for chunk, starts in [(roots, dict[int, int]())] if at_once else every:
-            generations, nodes = self._measured(chunk.slices, job, steps, starts, told), chunk.nodes
+            generations = self._measured(chunk.slices, job, steps, starts, from_below)
+            nodes = chunk.nodes
             if is_open:
                 nodes, result = self._root(parents_below(generations[0]))
                 yield result
@@ -220,7 +221,7 @@ class ChainFlow(Flow):
         job: tuple[int, ...],
         steps: Sequence[Refinement],
         starts: Mapping[int, int],
-        told: UpwardEstimate | None = None,
+        from_below: UpwardEstimate | None = None,
     ) -> list[Generation]:
         """Return the generations of a block, measured and combined upward: the job *up*.
 
@@ -229,8 +230,8 @@ class ChainFlow(Flow):
             job: which subtree job's.
             steps: the refinements, coarsest first.
             starts: by depth, how many cells the job measured there before these; 0 unless given.
-            told: estimate and variance (float64, nodes of the last step) of what lies below the
-                block, where the tree is cut there.
+            from_below: estimate and variance (float64, nodes of the last step) of what lies below
+                the block, where the tree is cut there.
         """
         generations, source = list[Generation](), self.source
         for step in steps:
@@ -245,9 +246,9 @@ class ChainFlow(Flow):
             generations.append(Generation(families, noisy, variance, estimate, variance))
             if step is not steps[-1]:
                 parents = families.every(source.counts)
-        if told is not None:
-            one_each = np.arange(len(told[0]) + 1, dtype=np.int64)
-            generations[-1] = combined(generations[-1], *told, one_each)
+        if from_below is not None:
+            one_each = np.arange(len(from_below[0]) + 1, dtype=np.int64)
+            generations[-1] = combined(generations[-1], *from_below, one_each)
         for i in range(len(generations) - 2, -1, -1):
             lower = generations[i + 1]
             below = lower.estimate, lower.combined, lower.families.start
@@ -329,7 +330,7 @@ class ChainFlow(Flow):
 
 def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]:
     """Return the steps from a depth down to another, by block."""
-    found: list[list[Refinement]] = []
+    blocks: list[list[Refinement]] = []
     waiting: list[Refinement] = []
     deepest = max(outline.measured)
     # Single children take their parent's count, where it has one: an unmeasured total has none.
@@ -340,9 +341,9 @@ def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]
         ends = t in outline.measured and not (outline.everything and t < min(deepest, last))
         alone = step.single and len(waiting) == 1 and t not in outline.measured and has_parent_count
         if ends or t > deepest or (alone and not outline.everything):
-            found.append(waiting)
+            blocks.append(waiting)
             waiting, has_parent_count = [], True
-    return [*found, waiting] if waiting else found
+    return [*blocks, waiting] if waiting else blocks
 
 
 def _place(job: Roots) -> tuple[int, ...]:

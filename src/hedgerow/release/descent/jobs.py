@@ -155,7 +155,7 @@ class Flow(ABC):
         return flow
 
     @abstractmethod
-    def top(self, told: Told) -> Top:
+    def top(self, from_below: Told) -> Top:
         """Yield what is released above the cut, given all that jobs *up* told."""
 
     def down(self, job: Any) -> Iterator[Found]:
@@ -247,11 +247,11 @@ class LocalJobs:
             each = (flow.up(jobs.take(slice(i, i + 1))) for i in numbers)
             return self.cache.up(numbers, lambda: joined(each, flow.told))
 
-        told, runs = list[Told](), equal_runs(jobs.weights, RUNS)
+        results, runs = list[Told](), equal_runs(jobs.weights, RUNS)
         for numbers, each in zip(runs, self.engine.run(runs, run), strict=True):
-            told.append(each)
+            results.append(each)
             progress(numbers.stop / len(jobs.weights))
-        return joined(told, flow.told)
+        return joined(results, flow.told)
 
     def down(self, flow: Flow, jobs: Jobs, progress: OnFraction) -> Iterator[Found]:
         """Yield the results of the jobs *down* in order."""

@@ -54,9 +54,9 @@ class Drawn:
         """
         self._check_public(levels)
         layout = Dense(self.plan.tree, levels)
-        found = np.zeros(layout.cells, dtype=np.int64)
-        layout.add(found, self.counts)
-        return found
+        exact = np.zeros(layout.cells, dtype=np.int64)
+        layout.add(exact, self.counts)
+        return exact
 
     def _check_public(self, levels: Levels) -> None:
         if not self.plan.is_public(levels):
@@ -124,10 +124,10 @@ class Stored:
 
     def exact(self, levels: Levels) -> Int64:
         """Return the counts of a public cuboid: int64 (cells), row by row."""
-        found = np.zeros(self.tree.cells(levels), dtype=np.int64)
+        exact = np.zeros(self.tree.cells(levels), dtype=np.int64)
         nodes = self.nodes[levels]
-        found[cell_numbers(self.tree, levels, nodes.codes)] = nodes.counts
-        return found
+        exact[cell_numbers(self.tree, levels, nodes.codes)] = nodes.counts
+        return exact
 
     def noisy(
         self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0

@@ -73,19 +73,19 @@ class SpineFlow(PlannedFlow[Joint]):
         return cast("Spine", self.design.spine)
 
     def estimates_at(
-        self, levels: Iterable[int], told: Told
+        self, levels: Iterable[int], from_below: Told
     ) -> Iterator[tuple[int, range, Float64]]:
         """Yield the estimates of levels of the spine, some nodes after the other.
 
         Args:
             levels: of the spine.
-            told: by all jobs *up*.
+            from_below: what all jobs tell *up*.
 
         Returns:
             The level, which nodes, and float64 (their cells, detail layout), records.
         """
         spine, wanted = self.spine, sorted({*levels})
-        top, support = self._estimated(spine.top, told), spine.model.support
+        top, support = self._estimated(spine.top, from_below), spine.model.support
         parts = spine.jobs if wanted and wanted[-1] > spine.cut else ()
         below = (
             (part, self._estimated(part, (), top[spine.cut][here]))
@@ -124,14 +124,14 @@ class SpineFlow(PlannedFlow[Joint]):
         """Return what one job tells of its roots: an array."""
         return (self._upward(job.parts[0]).root_sums,)
 
-    def top(self, told: Told) -> Top:
+    def top(self, from_below: Told) -> Top:
         """Yield what is released down to the cut; return what is below it, given that."""
         spine = self.spine
-        estimates, counts = yield from self._released(spine.top, told, None, None)
+        estimates, counts = yield from self._released(spine.top, from_below, None, None)
         if not spine.jobs:
             return None
-        known, settled = estimates[spine.cut], counts[spine.cut]
-        above = tuple((known[here], settled[here]) for here in self._cells_of_jobs)
+        above_cut, settled = estimates[spine.cut], counts[spine.cut]
+        above = tuple((above_cut[here], settled[here]) for here in self._cells_of_jobs)
         return SpineJobs(spine.jobs, above)
 
     def down(self, job: SpineJobs) -> Iterator[Found]:
@@ -139,29 +139,29 @@ class SpineFlow(PlannedFlow[Joint]):
         (part,), (above,) = job.parts, job.above
         return self._released(part, (), *above)
 
-    def _upward(self, part: Part, told: Told = ()) -> Upward:
+    def _upward(self, part: Part, from_below: Told = ()) -> Upward:
         """Return what a part's noisy counts say; the top's with what all jobs told."""
-        return self.spine.model.up(part, as_floats(self._drawn(part)), *told)
+        return self.spine.model.up(part, as_floats(self._drawn(part)), *from_below)
 
-    def _estimated(self, part: Part, told: Told, known: Float64 | None = None) -> ByLevel:
+    def _estimated(self, part: Part, from_below: Told, above: Float64 | None = None) -> ByLevel:
         """Return the estimates of a part, given those of its roots."""
-        upward = self._upward(part, told)
-        return self.spine.model.estimates(part, upward, known, self._total(part))
+        upward = self._upward(part, from_below)
+        return self.spine.model.estimates(part, upward, above, self._total(part))
 
     def _released(
-        self, part: Part, told: Told, known: Float64 | None, settled: Int64 | None
+        self, part: Part, from_below: Told, above: Float64 | None, settled: Int64 | None
     ) -> Generator[Found, None, tuple[ByLevel, dict[int, Int64]]]:
         """Yield what is released of a part; return its estimates and counts.
 
         Args:
             part: of the spine.
-            told: by all jobs *up*; nothing for a job.
-            known: the estimates of its roots; None for the top.
+            from_below: what all jobs tell *up*; nothing for a job.
+            above: the estimates of its roots; None for the top.
             settled: their counts; likewise.
         """
         model, noisy, total = self.spine.model, self._drawn(part), self._total(part)
-        upward = model.up(part, as_floats(noisy), *told)
-        estimates = model.estimates(part, upward, known, total)
+        upward = model.up(part, as_floats(noisy), *from_below)
+        estimates = model.estimates(part, upward, above, total)
         counts = model.settle(part, upward, settled, total)
 
         def found(levels: Levels) -> Found:
@@ -218,16 +218,16 @@ class SpineFlow(PlannedFlow[Joint]):
         sums = cells.sums(counts, nodes)
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
-        beside, _ = spine.attribute_cells(cuboid)
-        codes = (node.astype(np.int32), *some_of(beside, number))
+        across, _ = spine.attribute_cells(cuboid)
+        codes = (node.astype(np.int32), *some_of(across, number))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
         if not spine.is_row_by_row(cuboid):
             codes, order = row_by_row(codes)
             values, kept = values[order], kept[order]
-        told = cells.sums(estimates, nodes)[kept]
-        return Nodes(codes, values, told, joint.variances_at(cuboid, codes))
+        estimate = cells.sums(estimates, nodes)[kept]
+        return Nodes(codes, values, estimate, joint.variances_at(cuboid, codes))
 
 
 def as_floats(drawn: dict[Levels, Int64]) -> Tables:

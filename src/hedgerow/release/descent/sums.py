@@ -35,12 +35,12 @@ class SumsFlow(PlannedFlow[PlannedSums]):
 
     estimator: Isotonic = field(default_factory=Isotonic)
 
-    def top(self, told: Told) -> Top:
+    def top(self, from_below: Told) -> Top:
         """Yield the total and the bins, with what was measured of them."""
-        del told
+        del from_below
         bins, public = self.plan.tree.cells(BINS), self.plan.public_depth == 0
-        known = self.source.public(ROOT) if public else unknown_root(self.plan.tree, None)
-        root = known.nodes
+        above = self.source.public(ROOT) if public else unknown_root(self.plan.tree, None)
+        root = above.nodes
         if not len(root):  # below a public total of 0 nothing is measured
             yield Found(ROOT, root, None)
             yield Found(BINS, root, np.empty(0, dtype=np.int64))

@@ -38,9 +38,9 @@ MEASURED, SETTLED = 0.5, 0.75
 class TablesFlow(PlannedFlow[PlannedTables]):
     """What tables do with noisy counts, at once."""
 
-    def top(self, told: Told) -> Top:
+    def top(self, from_below: Told) -> Top:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
-        del told
+        del from_below
         joint, tables = self.design, Tables()
         exact: dict[Levels, Int64] = {}
         yield from self._measured(tables, exact)
@@ -76,7 +76,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         Args:
             wanted: which, each of them a sum of cells that are all measured.
         """
-        shape, found = self.design.shape, Tables()
+        shape, estimates = self.design.shape, Tables()
         solved = self.source.solved if isinstance(self.source, Stored) else Tables()
         if not solved:
             tables = Tables()
@@ -85,8 +85,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             solved |= self.design.estimates(tables)
         for cuboid in wanted:
             finer = min((c for c in solved if is_within(cuboid, c)), key=shape.cells)
-            found[cuboid] = summed(shape, solved[finer], finer, cuboid)
-        return found
+            estimates[cuboid] = summed(shape, solved[finer], finer, cuboid)
+        return estimates
 
     def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""

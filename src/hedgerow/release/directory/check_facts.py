@@ -26,12 +26,12 @@ class TableFacts:
 
     Attributes:
         tree: the public domain, with a spine.
-        known: the facts.
+        constraints: the facts.
         levels: the table.
     """
 
     tree: Tree
-    known: Constraints
+    constraints: Constraints
     levels: Levels
 
     def check(self, nodes: Nodes) -> None:
@@ -65,7 +65,7 @@ class TableFacts:
     @property
     def _level(self) -> int:
         """The table's level of the spine, without those of single children."""
-        return self.known.spine.given[self.levels[self._spine]]
+        return self.constraints.spine.given[self.levels[self._spine]]
 
     def _attribute_cells(self, codes: Sequence[Int32]) -> Int64:
         """Return the number of each attribute cell, row by row in the tree's order of axes."""
@@ -84,20 +84,20 @@ class TableFacts:
     @cached_property
     def _group(self) -> Int64 | None:
         """The group of every attribute cell; None where some have leaves of several groups."""
-        pairs = np.unique(self._of_leaf * self.known.groups + self.known.group_of)
-        cells, groups = np.divmod(pairs, self.known.groups)
+        pairs = np.unique(self._of_leaf * self.constraints.groups + self.constraints.group_of)
+        cells, groups = np.divmod(pairs, self.constraints.groups)
         return None if len(np.unique(cells)) < len(cells) else groups
 
     def _may_hold(self, node: Int64, cell: Int64) -> NDArray[np.bool_]:
         """Return whether each cell may hold records: bool (cells)."""
-        known, groups = self.known, self.known.groups
-        place = np.ones(known.spine.sizes[self._level] * groups, dtype=np.bool_)
-        if known.has is not None:
+        constraints, groups = self.constraints, self.constraints.groups
+        place = np.ones(constraints.spine.sizes[self._level] * groups, dtype=np.bool_)
+        if constraints.has is not None:
             place[:] = False
-            above = known.spine.ancestors(known.spine.depth, self._level)
-            place[above[known.has[0]] * groups + known.has[1]] = True
-        possible = ~known.zeros
-        pairs = np.unique(self._of_leaf[possible] * groups + known.group_of[possible])
+            above = constraints.spine.ancestors(constraints.spine.depth, self._level)
+            place[above[constraints.has[0]] * groups + constraints.has[1]] = True
+        possible = ~constraints.zeros
+        pairs = np.unique(self._of_leaf[possible] * groups + constraints.group_of[possible])
         start = np.searchsorted(pairs, np.arange(int(self._of_leaf.max()) + 2) * groups)
         may = np.zeros(len(node), dtype=np.bool_)
         for k in range(int(np.diff(start).max())):  # the k-th group that has a part in each cell
@@ -108,24 +108,24 @@ class TableFacts:
 
     def _check_bounds(self, node: Int64, group: Int64, counts: Int64) -> None:
         """Raise unless the counts of groups lie within all bounds that the table tells."""
-        known = self.known
-        for level, nodes, groups, low, high in known.bounds:
+        constraints = self.constraints
+        for level, nodes, groups, low, high in constraints.bounds:
             if level > self._level:
                 continue
-            above = known.spine.ancestors(self._level, level)[node]
-            sums = np.zeros(known.spine.sizes[level] * known.groups, dtype=np.int64)
-            np.add.at(sums, above * known.groups + group, counts)
-            found = sums[nodes * known.groups + groups]
-            wrong = np.flatnonzero((found < low) | (found > high))
+            above = constraints.spine.ancestors(self._level, level)[node]
+            sums = np.zeros(constraints.spine.sizes[level] * constraints.groups, dtype=np.int64)
+            np.add.at(sums, above * constraints.groups + group, counts)
+            bounded = sums[nodes * constraints.groups + groups]
+            wrong = np.flatnonzero((bounded < low) | (bounded > high))
             if len(wrong):
                 at = int(wrong[0])
                 label = ""
                 if level:
                     own = self.tree.axes[self._spine]
-                    given = known.spine.first(level)
+                    given = constraints.spine.first(level)
                     label = f" of {shown(own.labels[given - 1][int(nodes[at])])}"
                 raise ReleaseError(
-                    f"the released count {found[at]:,}{label} is outside its public bounds "
+                    f"the released count {bounded[at]:,}{label} is outside its public bounds "
                     f"{low[at]:,} to {high[at]:,}"
                 )
 
@@ -134,6 +134,6 @@ class TableFacts:
         words = []
         for axis, level, codes in zip(self.tree.axes, self.levels, nodes.codes, strict=True):
             path = axis.path(level, codes[row : row + 1]) if level else []
-            told = path if axis.product is not None else path[-2:]
-            words += [f"{label.name} {shown(label[0])}" for label in told]
+            labels = path if axis.product is not None else path[-2:]
+            words += [f"{label.name} {shown(label[0])}" for label in labels]
         return " × ".join(words) or "the total"

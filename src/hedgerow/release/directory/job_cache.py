@@ -49,9 +49,9 @@ class DiskCache(JobCache):
         """Return what these jobs tell of their roots: arrays of one length."""
         path = self._path("up", jobs)
         if not path.exists():
-            told = work()
+            results = work()
             with _written_whole(path) as file:
-                _write(file, pa.table({f"told{i}": each for i, each in enumerate(told)}))
+                _write(file, pa.table({f"told{i}": each for i, each in enumerate(results)}))
         with _opened(path) as file:
             table = pa.ipc.open_stream(file).read_all()
         return cast("Told", tuple(column.to_numpy() for column in table.columns))
@@ -115,8 +115,8 @@ def _survivors(result: Found) -> pa.Table:
     columns = {f"code{a}": pa.array(code) for a, code in enumerate(nodes.codes)}
     values: tuple[Array, ...] = nodes.counts, nodes.estimate, nodes.variance
     columns |= {name: pa.array(value) for name, value in zip(VALUES, values, strict=True)}
-    known = (result.levels, result.noisy is not None)
-    metadata = dict(zip(METADATA, map(json.dumps, known), strict=True))
+    header = (result.levels, result.noisy is not None)
+    metadata = dict(zip(METADATA, map(json.dumps, header), strict=True))
     return pa.table(columns).replace_schema_metadata(metadata)
 
 

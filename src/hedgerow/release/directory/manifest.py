@@ -154,8 +154,8 @@ def read_manifest(folder: Path) -> Json:
         if isinstance(error, ReleaseError):
             raise
         raise ReleaseError(f"{str(path)!r} cannot be read as JSON: {error}") from None
-    known = rf"{_FAMILY}[0-9]{{1,4}}"
-    if not isinstance(manifest, dict) or not re.fullmatch(known, str(manifest.get("format"))):
+    form = rf"{_FAMILY}[0-9]{{1,4}}"
+    if not isinstance(manifest, dict) or not re.fullmatch(form, str(manifest.get("format"))):
         raise ReleaseError(f"{str(path)!r} is no manifest of a release, of the format {FORMAT!r}")
     if manifest["format"] != FORMAT:
         raise ReleaseError(

@@ -37,13 +37,13 @@ class Cumulative:
         released: int64 (K + 1), records.
         estimate: float64 (K + 1), records.
         error: the variances of the estimates and of their differences.
-        told: what else is known of their errors: cuts sum many draws, as sums off the tree do.
+        errors: what else is known of their errors: cuts sum many draws, as sums off the tree do.
     """
 
     released: Int64
     estimate: Float64
     error: CutError | Decoded
-    told: CuboidErrors
+    errors: CuboidErrors
 
     @classmethod
     def of_release(cls, release: Content) -> "Cumulative":
@@ -61,8 +61,8 @@ class Cumulative:
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0
             released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
-        told = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
-        return cls(released, estimate, cumulative_error(plan), told)
+        errors = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
+        return cls(released, estimate, cumulative_error(plan), errors)
 
     @property
     def bins(self) -> int:
@@ -83,7 +83,7 @@ class Cumulative:
             confidence: of one interval, or of as many as there are bins.
         """
         estimate = self.estimate[last] - self.estimate[first]
-        return self.told.interval(estimate, self.error.between(first, last), confidence)
+        return self.errors.interval(estimate, self.error.between(first, last), confidence)
 
     def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
         """Return lowest and highest counts before the edges 0 … K: as `between`."""
@@ -96,13 +96,13 @@ class Cumulative:
         y_b is the true count before cut b and T the true total. Where T is public it is
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
         """
-        if self.told.total is not None:
+        if self.errors.total is not None:
             low, high = self.before(confidence)
-            rank = ceil(share * self.told.total)
+            rank = ceil(share * self.errors.total)
             return (low - rank).astype(np.float64), (high - rank).astype(np.float64)
         part = float(share)
         estimate = self.estimate - part * self.estimate[-1]
-        reach = self.told.half_width(self.error.excess(part), confidence)
+        reach = self.errors.half_width(self.error.excess(part), confidence)
         return estimate - reach, estimate + reach
 
 

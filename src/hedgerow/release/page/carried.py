@@ -103,12 +103,12 @@ class Cells:
         count, low, high, estimate = (
             int(each[i]) for each in (self.counts, self.low, self.high, self.estimate)
         )
-        told = say.number(count)
+        said = say.number(count)
         if self.contradicted[i]:
             doubt = say("release.contradicted", estimate=estimate)
-            told += f'<small class="doubt">{doubt}</small>'
+            said += f'<small class="doubt">{doubt}</small>'
         sure = say("script.exact") if worded and low == high == count else say.between(low, high)
-        return [told, sure, say.number(estimate)]
+        return [said, sure, say.number(estimate)]
 
 
 def other_intervals(
@@ -171,8 +171,8 @@ def _ends(base: Int64, low: Int64, high: Int64) -> tuple[int, list[bytes]]:
 
 def most_often(values: Int64) -> int:
     """Return the commonest of some whole numbers; 0 of none."""
-    known, often = np.unique(values, return_counts=True)
-    return int(known[np.argmax(often)]) if len(known) else 0
+    distinct, often = np.unique(values, return_counts=True)
+    return int(distinct[np.argmax(often)]) if len(distinct) else 0
 
 
 def level_block(axis: Axis, level: int, used: Int64, above: Int64, *, numeric: bool) -> str:

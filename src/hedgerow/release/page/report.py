@@ -191,7 +191,7 @@ _STEP, _RADIUS, _SIDE = 22, 8, 10
 def in_a_hundred(plan: Plan) -> str:
     """Return what an attacker notices of a hundred differences, as circles: HTML."""
     say, guessed, seen = words_of(plan), 100 * FALSE_ALARMS, 100 * plan.guarantee.power()
-    told = shown(among(plan, say("release.hundred.caption", noticed=noticed(plan))))
+    caption = shown(among(plan, say("release.hundred.caption", noticed=noticed(plan))))
     circles = "".join(
         _circle(k, min(max(guessed - k, 0.0), 1.0), min(max(seen - k, 0.0), 1.0))
         for k in range(100)
@@ -204,7 +204,7 @@ def in_a_hundred(plan: Plan) -> str:
     return (
         f'<figure class="hundred"><svg viewBox="0 0 {size} {size}" '
         f'aria-hidden="true">{circles}</svg>\n'
-        f'<p>{told}</p><ul class="legend">{keys}</ul></figure>'
+        f'<p>{caption}</p><ul class="legend">{keys}</ul></figure>'
     )
 
 
@@ -307,25 +307,25 @@ def _test(plan: Plan, word: str, tight: list[Pair], loose: list[Pair]) -> str:
     across, upwards = (
         Scale(say(f"release.price.{key}"), 0, 1, ticks) for key in ("alarms", "missed")
     )
-    known, exact = (
+    by_rho, exact = (
         [(alpha, least_missed(pairs, alpha)) for alpha in ALPHAS if pairs]
         for pairs in (loose, tight)
     )
     lines = [
         Line("plain", say("release.price.nothing"), [(0, 1), (1, 0)]),
-        Line("dashed", say("release.price.loose"), known),
+        Line("dashed", say("release.price.loose"), by_rho),
         *_exact(say, word, exact),
     ]
-    told = among(plan, say("release.price.test_told"))
-    return picture("test", (say("release.price.test"), told), (across, upwards), lines)
+    caption = among(plan, say("release.price.test_told"))
+    return picture("test", (say("release.price.test"), caption), (across, upwards), lines)
 
 
 def _figures(plan: Plan, *, is_tight: bool) -> str:
     say, profile, rows = words_of(plan), plan.guarantee, []
     is_exact = profile.is_exact and is_tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
-        asked = (plan.promise.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = [say.numeral(format_rounded_up(ask(delta))) for ask in asked]
+        epsilons = (plan.promise.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)
+        figures = [say.numeral(format_rounded_up(ask(delta))) for ask in epsilons]
         rows.append([raised(say.numeral(format_delta(delta))), *figures])
     caption = "table" if is_exact else "table_bound"
     keys = ("exact" if is_exact else "bound", "best_short", "bun_steinke")

@@ -139,7 +139,7 @@ def released(plan: Plan, total: int) -> str:
 def _labels(plan: Plan) -> str:
     """Return which columns the labels of product axes list: HTML."""
     said, say = plan.description, words_of(plan)
-    told = (
+    sentences = (
         say(
             "release.what.labels",
             axis=shown(said.axis_label(axis)),
@@ -148,7 +148,7 @@ def _labels(plan: Plan) -> str:
         for axis in plan.tree.axes
         if axis.product is not None
     )
-    return "".join(f" {words}" for words in told)
+    return "".join(f" {words}" for words in sentences)
 
 
 def _tables(plan: Plan) -> str:
@@ -160,26 +160,27 @@ def _tables(plan: Plan) -> str:
     shared = {tuple(map(min, *both)) for both in pairs}
     common = [shown(plan.label_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
     joint = shown(plan.label_of(tuple(map(max, *pairs[0]))))
-    told = say(
+    sentence = say(
         "release.what.tables",
         number=len(tables),
         tables=say.joined([shown(plan.label_of(levels)) for levels in tables]),
         common=say.joined(common) or say("release.what.the_total"),
         joint=joint,
     )
-    return f"\n<p>{told}</p>"
+    return f"\n<p>{sentence}</p>"
 
 
 def promised(plan: Plan, estimator: Estimator) -> str:
     """Return the promise, point by point."""
-    say, told = words_of(plan), not_hidden(plan)
+    say, reservation = words_of(plan), not_hidden(plan)
     plainly = shown(among(plan, say("release.promise.plainly", noticed=noticed(plan))))
     points = {
         "who": _who(plan),
         "from_whom": say("release.promise.from_everyone"),
         "how_well": f"{shown(stated(plan))} {plainly}",
         "public": _public(plan),
-        "not_hidden": (f"{shown(told)} " if told else "") + say("release.promise.true_of_many"),
+        "not_hidden": (f"{shown(reservation)} " if reservation else "")
+        + say("release.promise.true_of_many"),
         "made": _made(plan, estimator),
     }
     return items([(say(f"release.promise.{key}"), text) for key, text in points.items()], "points")
@@ -208,14 +209,14 @@ def cited(plan: Plan, total: int, version: str) -> str:
 
 def stated(plan: Plan) -> str:
     """Return the whole promise in sentences, as `hedgerow.privacy.promise.Promise` does: text."""
-    say, profile, asked = words_of(plan), plan.guarantee, plan.promise.budget
+    say, profile, budget = words_of(plan), plan.guarantee, plan.promise.budget
     pure, rho, costs = profile.pure_epsilon, profile.rho, list[str]()
     if pure is not None or rho is not None:
         key, spent = ("pure", pure) if pure is not None else ("rho", rho)
         costs.append(say(f"release.promise.{key}", cost=_rounded_up(say, spent or Fraction(0))))
-    if asked is not None:
-        epsilon = plan.promise.epsilon(asked.delta)
-        shown_delta = say.numeral(format_delta(asked.delta))
+    if budget is not None:
+        epsilon = plan.promise.epsilon(budget.delta)
+        shown_delta = say.numeral(format_delta(budget.delta))
         costs.append(
             say("release.promise.no_epsilon", delta=shown_delta)
             if isinf(epsilon)
@@ -242,8 +243,8 @@ def _who(plan: Plan) -> str:
 
 def noticed(plan: Plan) -> str:
     """Return how often one unit's change is noticed at most, as a percentage rounded up."""
-    told = words_of(plan).percent(format_percent(plan.guarantee.power()))
-    return told.replace(" ", "\N{NO-BREAK SPACE}")
+    percent = words_of(plan).percent(format_percent(plan.guarantee.power()))
+    return percent.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _public(plan: Plan) -> str:

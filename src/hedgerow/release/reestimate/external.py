@@ -132,8 +132,8 @@ class Measurements:
             TableError: what was measured does not determine every node.
         """
         stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
-        known = {**stored.variances, **dict.fromkeys(exact, 0.0)}
-        every = unlisted(self.outline, {**stored.measured, **exact}, known)
+        variances = {**stored.variances, **dict.fromkeys(exact, 0.0)}
+        every = unlisted(self.outline, {**stored.measured, **exact}, variances)
         nodes, layers = least_squares_of(*every)
         for t, here in enumerate(nodes):
             if not np.isfinite(here.variance).all():

@@ -172,10 +172,12 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     _check_columns(content.plan.tree)
     frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
-        found, covariances = answers_of(content.plan).again(content, method)
-        listed = {levels: content.nodes[levels] for levels in found}  # read, if they were not yet
+        estimates, covariances = answers_of(content.plan).again(content, method)
+        listed = {
+            levels: content.nodes[levels] for levels in estimates
+        }  # read, if they were not yet
     plan, tree = content.plan, content.plan.tree
-    for levels, again in found.items():
+    for levels, again in estimates.items():
         errors, was = content.errors(levels), listed[levels]
         if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
