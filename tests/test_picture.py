@@ -257,14 +257,14 @@ def test_a_picture_of_its_kind_is_replaced_and_nothing_else_unless_forced(tmp_pa
 def test_without_matplotlib_a_command_stops_before_it_works(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     check_picture_place(None, PlanError)
-    with pytest.raises(PlanError, match=r"pip install 'hedgerow\[pictures\]'"):
+    with pytest.raises(PlanError, match=r"pip install '\.\[pictures\]'"):
         check_picture_place(tmp_path / "a.png", PlanError)
 
 
 def test_without_matplotlib_a_picture_a_picture_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with (
-        pytest.raises(PlanError, match=r"pip install 'hedgerow\[pictures\]'"),
+        pytest.raises(PlanError, match=r"pip install '\.\[pictures\]'"),
         figure_for(tmp_path / "a.png", (3, 2), PlanError),
     ):
         pass

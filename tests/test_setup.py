@@ -34,6 +34,15 @@ def test_package_and_makefile_name_the_same_pythons():
     assert versions == [f"{three}.{minor}" for _, minor in pythons]
 
 
+def test_nothing_says_to_install_by_a_name_that_anyone_could_register():
+    """On a public index; where Hedgerow comes from is its own checkout."""
+    texts = [*(ROOT / "src").rglob("*.py"), *map(ROOT.joinpath, PAGES)]
+    for ending in ("md", "toml", "ipynb"):
+        texts += (ROOT / "docs").rglob(f"*.{ending}")
+    named = r"pip3? install (?!-e )[^\n`]*(?<![\w/.-])hedgerow"
+    assert not [path for path in texts if re.search(named, path.read_text(encoding="utf-8"))]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_name_the_same_pythons(page):
     *most, last = [".".join(map(str, pair)) for pair in supported()]

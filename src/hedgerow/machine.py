@@ -169,5 +169,8 @@ def library(
             f"{_PACKAGES.get(absent[1], '')}"
         )
     if missing:
-        raise error(f"{subject} needs {package}: pip install 'hedgerow[{extra}]'")
+        raise error(
+            f"{subject} needs {package}: install Hedgerow with its extra {extra!r}, which in its "
+            f"checkout is pip install '.[{extra}]'"
+        )
     raise MachineError(f"{subject} needs {package}, whose libraries cannot be loaded; reinstall it")

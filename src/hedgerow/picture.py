@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import HedgerowError, machine_errors
-from hedgerow.machine import check_suffix
+from hedgerow.machine import check_suffix, library
 
 SUFFIXES = (".png", ".svg", ".pdf")
 STARTS = {".png": (b"\x89PNG\r\n",), ".svg": (b"<svg", b"<?xml"), ".pdf": (b"%PDF",)}
@@ -62,11 +62,7 @@ def would_be_lost(path: Path) -> bool:
 
 
 def _figure_class(error: type[HedgerowError]) -> Any:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise error("pictures need matplotlib: pip install 'hedgerow[pictures]'") from None
-    return Figure
+    return library("matplotlib.figure", "pictures", "a picture", error).Figure
 
 
 @contextmanager

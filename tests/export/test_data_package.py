@@ -114,13 +114,13 @@ def test_a_release_whose_files_were_changed_is_not_exported(flows, tmp_path):
 def test_a_missing_library_is_named_with_its_extra(flows, tmp_path, monkeypatch):
     for name in ("frictionless", "pyreadstat", "pysdmx.io", "shapely"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MachineError, match=r"frictionless: pip install 'hedgerow\[datapackage\]'"):
+    with pytest.raises(MachineError, match=r"frictionless: .* pip install '\.\[datapackage\]'"):
         hr.export(flows, tmp_path / "p", hr.DataPackage())
-    with pytest.raises(MachineError, match=r"pyreadstat: pip install 'hedgerow\[stats\]'"):
+    with pytest.raises(MachineError, match=r"pyreadstat: .* pip install '\.\[stats\]'"):
         hr.export(flows, tmp_path / "p.sav", hr.StatisticsFile())
-    with pytest.raises(MachineError, match=r"pysdmx: pip install 'hedgerow\[sdmx\]'"):
+    with pytest.raises(MachineError, match=r"pysdmx: .* pip install '\.\[sdmx\]'"):
         hr.export(flows, tmp_path / "s", hr.Sdmx())
-    with pytest.raises(MachineError, match=r"shapely: pip install 'hedgerow\[geo\]'"):
+    with pytest.raises(MachineError, match=r"shapely: .* pip install '\.\[geo\]'"):
         hr.export(flows, tmp_path / "g.parquet", hr.GeoParquet(tmp_path))
     assert not list(tmp_path.iterdir())
 

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from hedgerow import errors
 from hedgerow.errors import HedgerowError, MachineError, SpecError, outside_limits, reads_table
+from hedgerow.machine import library
 
 Frame = Any
 """A data frame of PySpark, which is imported only where it is used."""
@@ -135,12 +136,7 @@ def _started(builder: Any) -> Any:
 
 
 def _pyspark_sql() -> Any:
-    try:
-        return _quietly(lambda: import_module("pyspark.sql"))
-    except ImportError:
-        raise SpecError(
-            'the engine "spark" needs PySpark 4: pip install "hedgerow[spark]"'
-        ) from None
+    return _quietly(lambda: library("pyspark.sql", "spark", 'the engine "spark"', SpecError))
 
 
 @contextmanager

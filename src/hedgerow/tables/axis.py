@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from hedgerow.arrays import Bool, Int32, Int64
 from hedgerow.errors import (
-    MachineError,
     TableError,
     as_list,
     did_you_mean,
     kind_of,
     of_public_table,
 )
+from hedgerow.machine import library
 from hedgerow.tables.axis_names import check_axis_name, check_entries, check_names
 from hedgerow.tables.code_column import CodeColumn
 from hedgerow.tables.codes.rule import ByParent, Reading, Rule, by_parent, called, with_own_leaves
@@ -304,10 +304,8 @@ class Axis:
         """
         if self.product is not None:
             raise TableError(f"axis {self.name!r} is made of several columns, and has no shapes")
-        try:
-            reading = import_module("hedgerow.tables.maps.reading")
-        except ImportError:
-            raise MachineError("shapes need shapely: pip install 'hedgerow[geo]'") from None
+        library("shapely", "geo", "a map")
+        reading = import_module("hedgerow.tables.maps.reading")
         placeless = [self.is_not_stated(level) for level in range(1, self.depth + 1)]
         codes = reading.AreaCodes(self.columns, self.labels, placeless)
         return replace(self, shapes=reading.read_shapes(path, codes, key))

@@ -197,7 +197,7 @@ ABSENT = "libodbc.so.2: cannot open shared object file: No such file or director
         (
             ImportError("no arrow_odbc"),
             TableError,
-            "needs arrow_odbc: pip install 'hedgerow[odbc]'",
+            "needs arrow_odbc: install Hedgerow with its extra 'odbc'",
         ),
         (
             OSError(f"cannot load library '/x/libarrow_odbc.so': {ABSENT}.  Additionally, …"),

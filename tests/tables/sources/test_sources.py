@@ -342,7 +342,7 @@ def test_a_missing_driver_names_the_extra(sqlite, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(machine, "import_module", absent)
-    assert "pip install 'hedgerow[sql]'" in failure(Query(sqlite, "SELECT x, n FROM t"))
+    assert "pip install '.[sql]'" in failure(Query(sqlite, "SELECT x, n FROM t"))
 
 
 @pytest.fixture

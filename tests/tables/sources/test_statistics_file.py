@@ -172,7 +172,7 @@ def test_a_missing_library_names_the_extra(tmp_path, monkeypatch):
 
     path = written(tmp_path, "t.sav")
     monkeypatch.setattr(machine, "import_module", absent)
-    with pytest.raises(TableError, match=r"pip install 'hedgerow\[stats\]'"):
+    with pytest.raises(TableError, match=r"pip install '\.\[stats\]'"):
         by_code(TREE, path)
 
 

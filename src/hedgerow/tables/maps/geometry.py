@@ -5,15 +5,14 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import shapely
 
 from hedgerow.arrays import Array
-from hedgerow.errors import MachineError
 from hedgerow.limits import MOST_CRS
+from hedgerow.machine import library
 from hedgerow.text import Json, Texts
 
 POLYGON, MULTIPOLYGON = 3, 6
@@ -63,10 +62,7 @@ class Crs:
 
     @classmethod
     def _made(cls, make: Callable[[Any], Any]) -> "Crs":
-        try:
-            pyproj = import_module("pyproj")
-        except ImportError:
-            raise MachineError("shapes need pyproj: pip install 'hedgerow[geo]'") from None
+        pyproj = library("pyproj", "geo", "a map")
         try:
             system = make(pyproj.CRS)
             return cls(None if system.is_engineering else system)  # "undefined", in full
