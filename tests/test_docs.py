@@ -114,6 +114,10 @@ def test_every_page_of_the_navigation_is_run():
     assert "census.md" in PAGES
 
 
+def test_the_readme_is_read_in_three_minutes():
+    assert len(PAGES["README.md"].read_text(encoding="utf-8").split()) <= 700
+
+
 def test_pages_that_are_not_generated_evidence_show_code():
     assert sum(bool(blocks(path, name)) for name, path in PAGES.items()) >= 15
 
