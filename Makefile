@@ -36,17 +36,22 @@ $(READY): $(RUN) requirements.lock
 	$(PIP) --require-hashes -r requirements.lock
 	@touch $@
 
-# Two synthetic tables, each planned, released, checked and compared with its own truth.
+# Two synthetic tables, each planned, released, checked and compared with its own truth: of what
+# each command says the first paragraph; all of it is in demo/.
 demo: $(RUN)
-	rm -rf demo
+	@rm -rf demo && mkdir demo
 	@for kind in commuting census; do set -e; \
 	  for step in "example $$kind demo/$$kind" "plan demo/$$kind/release.toml" \
 	      "release demo/$$kind/release.toml" "check demo/$$kind/out" \
 	      "compare demo/$$kind/release.toml" "table demo/$$kind/out --depth 1"; do \
-	    echo; echo "\$$ hedgerow $$step"; $(BIN)/hedgerow $$step; \
+	    said=demo/$$kind-$${step%% *}.txt; echo "\$$ hedgerow $$step"; \
+	    $(BIN)/hedgerow $$step > $$said 2> demo/errors.txt || { cat demo/errors.txt >&2; exit 1; }; \
+	    case $$step in plan*|release*|check*|table*) \
+	      awk 'NF {print; begun = 1} !NF && begun {exit}' $$said;; esac; \
 	  done; \
 	done
-	@echo; echo "The pages of the releases: demo/commuting/out/report.html, demo/census/out/report.html"
+	@rm demo/errors.txt; echo "Open demo/commuting/out/report.html and demo/census/out/report.html;" \
+	  "what else was said: demo/*.txt"
 
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 

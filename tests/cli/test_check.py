@@ -45,7 +45,7 @@ def forged(page):
 def test_all_checks_of_a_release_as_it_was_made_pass(out, run):
     code, said, _ = run("check", out)
     assert (code, said.count("ok   "), said.count("checks passed.")) == (0, 14, 1)
-    assert "All 14 checks passed." in said
+    assert said.startswith("All 14 checks passed.\n")
     assert f"ok   {PAGE}\n" in said
 
 
@@ -61,12 +61,12 @@ def test_a_page_that_another_version_made_does_not_look_verified(out, run):
     made_by = "0.0.9"
     claim(out, made_by=made_by, page=forged)
     code, said, err = run("check", out)
-    line = next(line for line in said.splitlines() if PAGE in line)
+    line = next(line for line in said.splitlines()[1:] if PAGE in line)
     said = " ".join(said.split())
     assert (code, err.count("Error")) == (3, 0)
     assert line.startswith(f"NOT VERIFIED {PAGE}: ")
     assert f"says that {made_by!r} made it" in said
-    assert said.endswith(f"13 of 14 checks passed, 1 not verified: {PAGE}.")
+    assert said.startswith(f"13 of 14 checks passed, 1 not verified: {PAGE}.")
     assert f"ok {PAGE}" not in said
     assert "All" not in said
     (found,) = [finding for finding in hr.check(out) if not finding.passed]
@@ -111,7 +111,7 @@ def test_counts_of_another_version_do_not_look_verified(out, run):
     code, said, err = run("check", out)
     marks = [line.split()[0] for line in said.splitlines() if "counts and intervals" in line]
     said = " ".join(said.split())
-    assert (code, err.count("Error"), marks) == (3, 0, ["NOT"] * 3 + ["11"])
+    assert (code, err.count("Error"), marks) == (3, 0, ["11"] + ["NOT"] * 3)
     assert f"Hedgerow '99.0' made the counts, by version {ESTIMATION + 1} of" in said
     assert "11 of 14 checks passed, 3 not verified: depth 0 (total): the counts and" in said
     for never in ("All", "FAIL", "failed"):

@@ -41,6 +41,11 @@ def census(examples, tmp_path):
     return Path(shutil.copytree(examples / "census", tmp_path / "census")) / "release.toml"
 
 
+DEMO = {"commuting": 21, "census": 18}
+"""How many lines of each example `make demo` shows at most; one more says what to open."""
+COMMANDS = 6
+
+
 def edit(file, old, new):
     text = file.read_text()
     assert old in text, old
@@ -70,6 +75,10 @@ def test_the_whole_journey_of_an_example(run, succeeds, tmp_path, kind):
     assert compared.count("forecast") >= 3
     assert "ratio: the measured error over the forecast" in " ".join(compared.split())
     assert (tmp_path / "errors.png").exists()
+    if kind in DEMO:
+        shown = [planned, released, checked, succeeds("table", file.parent / "out", "--depth", "1")]
+        paragraphs = [said.strip("\n").split("\n\n")[0].splitlines() for said in shown]
+        assert sum(map(len, paragraphs)) + COMMANDS <= DEMO[kind], "all of make demo: 40 lines"
 
 
 def test_a_plan_is_made_without_opening_the_table(succeeds, refuses, commuting):

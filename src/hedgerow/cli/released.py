@@ -56,20 +56,22 @@ def check(directory: Directory) -> None:
     """
     with stage("checking"):
         findings = check_directory(directory)
-    for finding in findings:
-        stdout.print(_line(finding))
     checks, failed = len(findings), sum(bool(finding.failure) for finding in findings)
+    unverified = [finding.what for finding in findings if finding.unverified]
+    if unverified and not failed:
+        say(
+            f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
+            f"verified: {'; '.join(unverified)}.\n"
+        )
+    elif not failed:
+        stdout.print(f"All {checks} checks passed.\n")
+    for finding in sorted(findings, key=lambda finding: finding.passed):
+        stdout.print(_line(finding))
     if failed:
         rest = "" if checks > FIRST_CHECKS else "; the others depend on these and were not made"
         raise ReleaseError(f"{failed} of {checks} checks failed in {str(directory)!r}{rest}")
-    unverified = [finding.what for finding in findings if finding.unverified]
     if unverified:
-        say(
-            f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
-            f"verified: {'; '.join(unverified)}."
-        )
         raise typer.Exit(NOT_VERIFIED)
-    stdout.print(f"All {checks} checks passed.")
 
 
 def _line(finding: Finding) -> str:
