@@ -28,7 +28,7 @@ from tests.estimate.workload.workloads import (
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
-many = settings(max_examples=80, deadline=None)
+many = settings(max_examples=40, deadline=None)
 few = settings(max_examples=30, deadline=None)
 
 
@@ -90,12 +90,12 @@ def test_bounds_of_mean_variances_are_within_2_6_times_them_for_99_percent_of_cu
     """And within 8 times for all, on random workloads whose variances are far apart."""
     monkeypatch.setattr(general, "MOST_DENSE", -1)
     found = []
-    for seed in range(1_800):
+    for seed in range(600):
         _, observed = drawn_workload(seed, KINDS[seed % 4])
         solver, oracle = GeneralSolver.of(observed), DenseWorkload(observed)
         means = {c: oracle.variances(c).mean() for c in answerable(observed)}
         found += [solver.mean(c) / mean for c, mean in means.items() if mean > rounding(oracle)]
-    assert len(found) > 4_500
+    assert len(found) > 1_500
     assert max(found) < 8
     assert np.quantile(found, 0.99) < 2.6
     assert np.quantile(found, 0.5) < 1.01
@@ -277,7 +277,7 @@ def test_a_factor_keeps_what_an_only_child_has_of_a_parent_that_is_measured_far_
 
 def test_variances_are_bounds_beside_a_factor_where_noise_is_farther_apart():
     compared = 0
-    for seed in range(40):
+    for seed in range(20):
         observed, wanted = small_and_far_apart(seed, EXACT * 2**14)
         solver = GeneralSolver.of(observed)
         assert solver.is_dense
@@ -292,7 +292,7 @@ def test_variances_are_bounds_beside_a_factor_where_noise_is_farther_apart():
         product = [(k, np.ones(axis.sizes[k])) for k, axis in zip(c, axes, strict=True)]
         with pytest.raises(EstimateError, match="covariances are unknown where noise is so far"):
             solver.covariance(product, product)
-    assert compared > 20
+    assert compared > 10
 
 
 @pytest.mark.parametrize("limit", ["MOST_DENSE", "MOST_EXACT", "MOST_KEPT"])
