@@ -48,7 +48,8 @@ demo: $(RUN)
 	done
 	@echo; echo "The pages of the releases: demo/commuting/out/report.html, demo/census/out/report.html"
 
-PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+# One thread a worker: matrices are small, and threads that wait for each other cost many times more.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 test: lint types
 	$(PYTEST)
