@@ -53,7 +53,8 @@ demo: $(RUN)
 	@rm demo/errors.txt; echo "Open demo/commuting/out/report.html and demo/census/out/report.html;" \
 	  "what else was said: demo/*.txt"
 
-PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+# One thread a worker: matrices are small, and threads that wait for each other cost many times more.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 test: lint types
 	$(PYTEST)

@@ -269,6 +269,12 @@ def few_budgets(monkeypatch):
     monkeypatch.setattr(points, "CERTIFIED", set())
 
 
+@pytest.fixture
+def own_division_alone(monkeypatch):
+    """Planning pages offer the plan's own division of the budget, and look for no others."""
+    monkeypatch.setattr(points, "_others", lambda: ())
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, for one module: while it is open, its driver's loop is the one of the process."""

@@ -235,13 +235,13 @@ def test_every_sentence_that_promises_says_between_which_tables(succeeds, made, 
         assert all(RESTRICTED.search(sentence) for sentence in found), (name, found)
 
 
-@pytest.mark.usefixtures("few_budgets")
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 @pytest.mark.parametrize(
     ("privacy", "delta"),
     [
         ("epsilon = 1\ndelta = 1e-8", "1e-08"),
         ("epsilon = 0.3\ndelta = 3e-7", "3e-07"),
-        ("rho = 0.1", None),
+        ("rho = 0.01", None),
         ('epsilon = 2\nmechanism = "discrete-laplace"', None),
         ("epsilon = 2\ndelta = 1e-8\ncontributions = 3\nexactly = true", "1e-08"),
     ],

@@ -60,6 +60,7 @@ def planned(folder, capsys, text):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("few_budgets")
 @pytest.mark.sweep(2)
 @pytest.mark.parametrize("budget", ['epsilon = "1"\ndelta = "1e-8"\n', 'rho = "1/30"\n'])
 @pytest.mark.parametrize("kind", WORKLOADS)
@@ -91,6 +92,7 @@ prior = {source = "earlier.csv", count = "people", public = true}
 """
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_lines_of_a_division_that_follows_a_prior_give_their_hash(browser, folder, capsys):
     """At the file's own budget its lines stay; elsewhere the shares are written out."""
     areas = pl.read_csv(folder / "areas.csv")
@@ -109,6 +111,7 @@ def test_lines_of_a_division_that_follows_a_prior_give_their_hash(browser, folde
         assert tab.locator("#hash").inner_text().replace(" ", "") == plan["sha256"]
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 @pytest.mark.parametrize("kind", ["chain", "cube"])
 def test_lines_of_one_s_own_division_plan_what_the_page_shows(browser, folder, capsys, kind):
     text = REST.format(workload=WORKLOADS[kind], budget='epsilon = "1"\ndelta = "1e-8"\n')

@@ -71,7 +71,7 @@ def assert_best(error, shape, public, shares, widths=(0.5, 0.02, 0.2), seed=7):
         [float(shares.get(at_level(shape.finest, a, k), 1e-4)) for k in range(own.depth + 1)]
         for a, own in enumerate(shape.axes)
     ]
-    for i in range(120):
+    for i in range(45):
         near = axes if i % len(widths) else None
         assert error(products(rng, shape, public, near, widths[i % len(widths)])) >= least * (
             1 - 1e-6
@@ -290,7 +290,7 @@ def test_the_largest_error_of_a_cuboid_is_made_least(total):
     assert largest == pytest.approx(plan.optimum.value, rel=3e-6)  # what rounding costs
     assert (largest / min(means.values())) ** 0.5 <= 1.1
     rng = np.random.default_rng(5)
-    for _ in range(60):
+    for _ in range(15):
         _, others = dense_means(tree, products(rng, shape, public), public, 1)
         assert max(v for c, v in others.items() if c != public) >= largest * (1 - 1e-3)
 
@@ -365,7 +365,7 @@ def test_the_cheapest_cube_meets_its_targets_and_costs_no_more(measure, total, m
                         else NEIGHBOURS[total].l2_sensitivity_squared(1))  # fmt: skip
     budget = float(plan.budget.epsilon if power == 2 else plan.budget.rho)
     rng = np.random.default_rng(2)
-    for i in range(150):
+    for i in range(45):
         given = products(rng, shape, plan.public, width=[0.3, 1.0, 2.0][i % 3])
         _, means = dense_means(PAIRS, given, plan.public, power)
         excess = max(means[2, 2] / 30**2, means[1, 0] / 12**2)
@@ -416,10 +416,8 @@ def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechan
     kind = {"total": total, "mechanism": mechanism}
     best = plan_of(hr.Optimal(importance=hr.PerLevel()), tree, **kind)
     unfair = ratio_of(best)
-    for ratio in (1.92, (unfair + 1.92) / 2):
-        assert ratio < unfair
-        fair = plan_of(hr.Fair(ratio), tree, **kind)
-        assert ratio_of(fair) <= ratio * (1 + 1e-9)
+    assert unfair > 1.92
+    assert ratio_of(plan_of(hr.Fair(1.92), tree, **kind)) <= 1.92 * (1 + 1e-9)
     with pytest.raises(PlanError, match=r"no shares were found .* smallest ratio found is 1\.8"):
         plan_of(hr.Fair(1.5), tree, **kind)
     loose = shares_of(plan_of(hr.Fair(100), tree, **kind))

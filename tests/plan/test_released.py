@@ -60,7 +60,7 @@ def some_problem(rng, what=None, **options):
 
 
 @given(SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=12)
 def test_no_generic_solver_finds_less_error_under_rho(seed):
     problem, importance = some_problem(np.random.default_rng(seed))
     shares = released_shares(problem, importance)
@@ -77,7 +77,7 @@ def test_no_generic_solver_finds_less_error_under_rho(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_dense_gradients_certify_the_minimum_under_rho(seed):
     """For a convex F: F - F* ≤ max(-∂F) - Σ s (-∂F)."""
     rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_survivors_get_the_closed_form_of_separate_depths(what, seed):
 
 
 @given(SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @each_what
 def test_survivors_leave_out_what_does_not_matter_where_that_costs_less(what, seed):
     """Of every choice of depths that holds those that matter the closed form, by dense matrices."""
@@ -160,7 +160,7 @@ each_measure = pytest.mark.parametrize(
 
 
 @given(SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=8)
 @each_measure
 @each_what
 def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_case(
@@ -184,13 +184,13 @@ def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_ca
     assert found.value <= error(released_optimum(problem, importance).shares) * (1 + 1e-9)
     if not found.unproved:
         assert found.least == pytest.approx(found.value, rel=1e-6)
-        for _ in range(50):
+        for _ in range(20):
             moved = found.shares * np.exp(rng.normal(0, rng.choice([0.01, 1]), len(importance)))
             assert error(moved / moved.sum()) >= found.value * (1 - 1e-9)
 
 
 @given(SEEDS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_no_shares_of_a_fine_grid_have_less_error_under_epsilon(seed):
     rng = np.random.default_rng(seed)
     tree = hr.Tree([fixed_axis("geo", int(rng.integers(2, 6)), int(rng.integers(2, 4)))])
@@ -238,7 +238,7 @@ def test_a_longer_chain_is_solved_too():
 
 
 @given(SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=8)
 @each_measure
 @each_what
 def test_released_is_never_worse_than_other_objectives(what, measure, seed):
@@ -280,7 +280,7 @@ def test_a_single_depth_gets_the_whole_budget():
 
 
 @given(SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=12)
 @each_measure
 @each_what
 def test_the_gap_is_closed_and_proved_where_the_error_is_convex(what, measure, seed):

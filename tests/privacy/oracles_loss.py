@@ -26,6 +26,7 @@ mp.prec = BITS + 60
 mpf = mp.mpf
 
 
+@cache
 def atoms(loss):
     """Finite loss → its mass times 2^BITS rounded down, and the mass at ∞ likewise."""
     if isinstance(loss, PairLoss):
@@ -108,6 +109,7 @@ def delta(losses, epsilon):
     return (infinite + mp.fsum(terms)) / ONE
 
 
+@cache
 def enclosure(losses, epsilon):
     """Proved bounds of δ(ε).
 

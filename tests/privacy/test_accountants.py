@@ -64,7 +64,7 @@ def random_loss(rng):
 
 def test_the_bounds_hold_the_truth_on_random_compositions():
     rng = random.Random(20250801)
-    for _ in range(40):
+    for _ in range(20):
         losses = tuple((random_loss(rng), rng.randint(1, 2)) for _ in range(rng.randint(1, 2)))
         for epsilon in (rng.uniform(-2, 4), rng.uniform(4, 15)):
             lower, upper = lattice.delta_bounds(losses, epsilon)

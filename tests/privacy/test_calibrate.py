@@ -61,7 +61,7 @@ def test_laplace_noise_spends_epsilon_exactly_in_the_given_shares(epsilon, share
         assert use.mechanism.parameter == neighbours.l1_sensitivity(depth) / (share * epsilon)
 
 
-@settings(max_examples=30)  # each searches for its noise twice
+@settings(max_examples=10)  # each searches for its noise twice
 @given(AMOUNTS, st.integers(2, 40), SHARES, NEIGHBOURS)
 def test_an_epsilon_delta_budget_is_kept(epsilon, places, shares, neighbours):
     delta = Fraction(1, 10**places)

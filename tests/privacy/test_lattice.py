@@ -197,7 +197,7 @@ UNITS = {name: losses for name, losses in SMALL.items() if not name.startswith("
 of_one_unit = pytest.mark.parametrize("losses", UNITS.values(), ids=UNITS)
 
 
-@pytest.mark.parametrize("tilt", [Fraction(-1, 2), Fraction(0), Fraction(3, 8), Fraction(5, 4)])
+@pytest.mark.parametrize("tilt", [Fraction(-1, 2), Fraction(0), Fraction(5, 4)])
 @of_one_unit
 def test_tilted_masses_are_within_their_error(losses, tilt):
     for loss, _ in losses:
@@ -218,7 +218,7 @@ def test_tilted_masses_are_within_their_error(losses, tilt):
 
 @of_one_unit
 def test_cumulants_equal_sums_over_the_atoms(losses):
-    tilts = [-1.25, -0.5, 0.0, 0.01, 0.375, 1.25]
+    tilts = [-1.25, 0.01, 1.25]
     found = lattice_masses.cumulant(losses, np.array(tilts))
     for tilt, value in zip(tilts, found, strict=True):
         truth = oracles_loss.mp.mpf(0)

@@ -20,6 +20,7 @@ from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.cuboids import All, Invariant, RunningSums, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.page import points as page_points
 from hedgerow.plan.page.points import Division, divisions, points_of
 from hedgerow.plan.page.solver import shares_for, solver_of
 from hedgerow.plan.workload import Chain, Cube, Cuboids
@@ -126,7 +127,7 @@ def _points(table, neighbours, budget, drawn):
         plan = plan_distribution(BINS, budget=own, neighbours=neighbours, measure=RunningSums())
     else:
         plan = make_plan(budget=own, **options)
-    solver, ways = solver_of(plan), divisions(plan)
+    solver = solver_of(plan)
     points, asked, plans = points_of(plan, is_fixed=solver["kind"] == "fixed"), [], []
     low, high = (0.002, 3.9) if budget == "rho" else (0.06, 9.9)
     for n in range(POINTS):
@@ -134,6 +135,7 @@ def _points(table, neighbours, budget, drawn):
         if n % 5 == 4:
             value = float(drawn.choice(points["values"]))
         if solver["kind"] == "fixed" or n % 3 == 2:
+            ways = divisions(plan)
             k = int(drawn.integers(len(ways)))
             way = Division("tried", ways[k].plan, None, keeps=True)
             made = way.at(Fraction(str(value)))
@@ -160,6 +162,15 @@ def _compare(name, key, page, plan, *, is_bound):
     assert part <= (ABOVE_BOUND if is_bound else ABOVE), f"{key}: {page}, plan: {plan}"
 
 
+@pytest.fixture
+def _without_fair(monkeypatch):
+    """Divisions that take long to find are left to `test_points` and to pages in a browser."""
+    quick = [each for each in page_points._others() if each[0] != "fair"]
+    monkeypatch.setattr(page_points, "_others", lambda: quick)
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.usefixtures("few_budgets", "_without_fair")
 @pytest.mark.parametrize("place", range(len(SAMPLE)))
 def test_every_figure_of_the_page_is_that_of_the_plan_or_a_little_above(place):
     table, neighbours, budget = SAMPLE[place]

@@ -15,7 +15,7 @@ from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page.page import Simulated, planning_page
-from hedgerow.plan.page.points import points_of
+from hedgerow.plan.page.points import Budgets
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import EpsilonDelta, Rho
@@ -93,6 +93,7 @@ def test_a_move_of_a_share_changes_figures_and_lines_and_takes_the_hash_away(bro
     assert tab.locator(".row .outcome").last.inner_text() == before
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 @pytest.mark.parametrize("workload", [None, Cube()])
 @pytest.mark.parametrize("allocation", [None, Uniform()])
 def test_the_efficiency_is_the_plan_s_and_follows_the_division(
@@ -112,6 +113,7 @@ def test_the_efficiency_is_the_plan_s_and_follows_the_division(
     assert tab.complaints == []
 
 
+@pytest.mark.usefixtures("few_budgets")
 def test_what_was_chosen_by_default_is_said_of_the_division_that_is_drawn(browser, tmp_path):
     plan = make_plan(CHAIN, budget=Rho("1/10"))
     tab = opened(browser, a_page(tmp_path, plan))
@@ -149,6 +151,7 @@ def test_nothing_stands_beyond_the_window(browser, chain, width):
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_hostile_names_stay_text(browser, tmp_path):
     rows = [(f"{EVIL}{i}", f"{EVIL}{i}-{j}") for i in range(3) for j in range(4)]
     frame = pl.DataFrame(rows, schema=["region", "town"], orient="row")
@@ -188,6 +191,7 @@ def chain_of(levels, name):
     return Axis.from_frame(name, frame, list(columns))
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_a_move_of_a_slider_redraws_little(browser, tmp_path):
     """What a move takes in milliseconds is measured by ``benchmarks/planning.py``."""
     tree = Tree([chain_of(n, name) for n, name in zip((3, 4), "ab", strict=True)])
@@ -225,6 +229,7 @@ def test_shares_and_the_budget_are_moved_with_the_keyboard_alone(browser, chain)
     assert told == tab.locator(".row output").nth(1).inner_text()
 
 
+@pytest.mark.usefixtures("few_budgets")
 def test_an_earlier_table_s_trials_tell_how_sparse_counts_come_out(browser, tmp_path):
     counts = Counts.from_frame(CHAIN, few_of(CHAIN), count="people")
     prior = Prior(counts, public=True)
@@ -250,6 +255,7 @@ def few_of(tree):
     return towns.with_columns(people).filter(pl.col("people") > 0)
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_texts_follow_the_language_of_the_file(browser, tmp_path):
     plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1e-8")).described(
         Description(title="Habitants", language="fr")
@@ -274,7 +280,7 @@ def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
       return seen; }"""
     tab.locator("#value").focus()
     tab.keyboard.press("Home")
-    ends = points_of(chain[0], is_fixed=False)["values"]
+    ends = [float(value) for value in Budgets.around(chain[0].budget).values]
     up = tab.evaluate(keys, ["ArrowRight", 60])
     down = tab.evaluate(keys, ["ArrowLeft", 60])
     assert all(a < b for a, b in pairwise([ends[0], *up]))
@@ -286,6 +292,7 @@ def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
     assert tab.complaints == []
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 @pytest.mark.sweep(2)
 @pytest.mark.parametrize(("language", "words"), [("en", "ε = at most "), ("fr", "ε = au plus ")])
 def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, language, words):
