@@ -152,9 +152,9 @@ def random_named(seed):
 
 RANDOM = {
     "random chain": (random_chain, 12),
-    "random cube": (random_cube, 15),
-    "random named": (random_named, 40),
-    "random spine": (random_spine, 12),
-    "random marginals": (random_marginals, 8),
+    "random cube": (random_cube, 12),
+    "random named": (random_named, 24),
+    "random spine": (random_spine, 6),
+    "random marginals": (random_marginals, 6),
 }
 """What makes a case of a seed, and how many seeds there are."""

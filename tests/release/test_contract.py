@@ -34,6 +34,8 @@ EVERY = [
     *((name, None) for name in CASES),
     *((kind, seed) for kind, (_, seeds) in RANDOM.items() for seed in range(seeds)),
 ]
+WRITTEN = [(name, seed) for name, seed in EVERY if seed is None or seed < RANDOM[name][1] // 3]
+"""Those of which a directory is made: files, page and check follow from the kind of a plan."""
 NEARLY_EXACT = {hr.DiscreteGaussian: hr.Rho(10**6), hr.DiscreteLaplace: hr.Epsilon(10**4)}
 
 
@@ -51,6 +53,12 @@ def made(name, seed):
     return SimpleNamespace(
         case=case, counts=case.counts, plan=case.plan, tree=case.plan.tree, release=release
     )
+
+
+@cache
+def dense_of(name, seed):
+    """Least squares of all that this release measured whole."""
+    return Dense(made(name, seed).release)
 
 
 def released(case, plan, bits):
@@ -148,7 +156,7 @@ def test_counts_add_up_in_all_tables_and_keep_what_is_public(name, seed):
 def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
     this = made(name, seed)
     plan, known = this.plan, estimated_together(this.plan)
-    dense = Dense(this.release) if known else None
+    dense = dense_of(name, seed) if known else None
     again = hr.reestimate(this.release, hr.LeastSquares()) if known else None
     forecast = dict(hr.forecast(plan).select("cuboid", "rmse").iter_rows())
     rows = []
@@ -183,7 +191,7 @@ def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
 def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name, seed):
     this = made(name, seed)
     known = estimated_together(this.plan)
-    dense = Dense(this.release) if known else None
+    dense = dense_of(name, seed) if known else None
     asked = [*combinations(this.tree), *((None, each) for each in this.case.sums)]
     for levels, names in asked:
         if levels is not None and this.plan.table_of(levels) is None:
@@ -225,7 +233,7 @@ def test_areas_have_the_estimates_and_errors_of_dense_least_squares(name, seed):
     finest = tuple(axis.depth for axis in this.tree.axes)
     if finest not in estimated_together(this.plan):
         return
-    dense = Dense(this.release)
+    dense = dense_of(name, seed)
     leaves = this.release.level(this.tree.name_of(finest))
     for lookup, by in lookups(this.tree):
         found = this.release.areas(lookup, column="area", by=by)
@@ -261,8 +269,8 @@ def answers(release):
         yield ask(lambda given=(lookup, by): release.areas(given[0], column="area", by=given[1]))
 
 
-@every_workload
-@pytest.mark.sweep(3)
+@pytest.mark.parametrize(("name", "seed"), WRITTEN)
+@pytest.mark.sweep(4)
 def test_a_directory_passes_the_check_and_says_the_same(name, seed, out):
     this = made(name, seed)
     with this.case.limits():  # jobs are cut alike
@@ -307,8 +315,8 @@ def test_no_two_cells_share_a_draw_and_a_place_that_lacks_a_level_is_found(name,
         assert bool(fault.shared()) == (max(short.values()) > 1)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.sweep(3)
+@pytest.mark.parametrize("name", [name for name in CASES if not name.endswith(", Laplace")])
+@pytest.mark.sweep(4)
 def test_a_run_that_was_killed_is_finished_with_the_same_noise(out, monkeypatch, name):
     case, keys, own = case_of(name, None), [], Pass._results
     given = {"estimator": case.estimator, "directory": out}
@@ -406,6 +414,12 @@ def test_true_counts_are_given_of_public_cuboids_alone(name, seed):
 HUGE = [1 << 39, 1 << 38, 3]
 WITHOUT_FACTS = [name for name in CASES if "facts" not in name and name != "nested, little noise"]
 """Facts, of which some are bounds, contradict such tables."""
+ONE_OF_A_KIND = {
+    "chain, survivors", "chain, all", "flows, survivors", "cube, all", "cube, survivors, Laplace",
+    "named, a spine", "named, general", "named, survivors", "nested", "marginals",
+    "column, running sums", "column, a tree",
+}  # fmt: skip
+"""Of these a directory is made; each is of another estimator or of another page."""
 
 
 @pytest.mark.parametrize("name", WITHOUT_FACTS)
@@ -422,24 +436,25 @@ def test_a_table_of_nothing_and_one_of_enormous_counts_are_released_like_any_oth
     counts = hr.Counts.from_leaves(case.plan.tree, tuple(leaves), np.array(values, dtype=np.int64))
     with case.limits():
         release = in_memory(counts, case.plan, estimator=case.estimator, bits=seeded_bits(1))
-        release.write(out)
-        assert [each.what for each in hr.check(out) if not each.passed] == []
+        if name in ONE_OF_A_KIND:
+            release.write(out)
+            assert [each.what for each in hr.check(out) if not each.passed] == []
     total = {int(found.sum()) for found in tables(release).values()}
     assert len(total) == 1
     assert abs(total.pop() - counts.total) < 2000
 
 
 def test_random_workloads_are_of_all_kinds():
-    plans = [random_workload(seed)[0] for seed in range(40)]
+    plans = [case_of("random named", seed).plan for seed in range(RANDOM["random named"][1])]
     assert all(isinstance(plan.workload, hr.Cuboids) for plan in plans)
-    assert 15 < sum(len(plan.tables) > 1 for plan in plans) < 35
+    assert 10 < sum(len(plan.tables) > 1 for plan in plans) < 20
     assert sum(isinstance(plan.measure, hr.Survivors) for plan in plans) >= 4
     assert sum(plan.mechanism is hr.DiscreteLaplace for plan in plans) >= 6
-    assert sum(plan.public is not None and any(plan.public) for plan in plans) >= 4
+    assert sum(plan.public is not None and any(plan.public) for plan in plans) >= 3
     assert sum(plan.public is None for plan in plans) >= 10
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_a_workload_has_one_hash_however_it_is_spelled(seed):
     plan, other = random_workload(seed)
     assert other.hash == plan.hash

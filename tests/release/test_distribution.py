@@ -46,7 +46,7 @@ from tests.refused import refused, told
 
 ALPHA = 1e-6
 PRECISE = Epsilon(1000)  # noise is 0 but for a chance of e^-100
-BINS, RUNS = 30, 250
+BINS, RUNS = 30, 150
 RANGES = Ranges.equal_width("x", 0, 30, BINS)
 VALUES = np.random.default_rng(7).normal(14, 5, 400).clip(0, 30)
 
@@ -338,7 +338,7 @@ def test_units_need_a_measured_total_unless_each_has_one_record():
 
 def test_a_written_distribution_is_read_back_from_its_directory_alone(tmp_path, out):
     ranges = Ranges("speed", [-1.5, 0, 0.1, 7, 1e9], "clamp")
-    plan = plan_distribution(ranges, budget=Rho(1), neighbours=AddRemove())
+    plan = plan_distribution(ranges, budget=Epsilon(1), neighbours=AddRemove())
     counts = column_counts(plan, ranges, [0.05, 3.0, 3.0, 2e9])
     made = Distribution(
         release(counts, plan, estimator=Euclidean(), directory=out),

@@ -22,9 +22,9 @@ from tests.made import fixed_axis, plain_plan
 from tests.release.pairs import true_table
 
 TREE = hr.Tree([fixed_axis(name, 2, 3, columns=[f"{name}_1", f"{name}_2"]) for name in ("o", "d")])
-RELEASES = 2000
-MONTE_CARLO = 4.9 * (0.05 * 0.95 / RELEASES) ** 0.5
-"""α = 5e-7 one-sided for one cell; the mean over cells of a cuboid varies no more."""
+RELEASES = 600
+ONE_SIDED = 4.9
+"""α = 5e-7, in standard errors of a cuboid's share."""
 SPINE = hr.Cuboids(["o.level1 × d.level2", "o.level2 × d.level2", "d.level2"])
 CHAIN = hr.Cuboids(["o.level2", "d.level2"], chain=True)
 GENERAL = hr.Cuboids(["o.level2 × d.level1", "o.level1 × d.level2"])
@@ -61,17 +61,14 @@ WORKLOADS = {
 }
 
 
-def estimates_of(plan, counts, asked, seed):
+def estimates_of(plan, counts, variances, seed):
     """Estimates and variances of each cuboid that is asked for, of one release."""
     run = TablesFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
     if isinstance(plan.measure, hr.Survivors):  # each cell is listed, and survives
         nodes, _ = by_cuboid(Pass(run).results())
-        return {k: (nodes[k].estimate, nodes[k].variance) for k in asked}
-    return {
-        k: (found.ravel(), plan.design.each(k).ravel())
-        for k, found in run.estimates(asked).items()
-        if k in asked
-    }
+        return {k: (nodes[k].estimate, nodes[k].variance) for k in variances}
+    found = run.estimates(variances)
+    return {k: (found[k].ravel(), variance) for k, variance in variances.items()}
 
 
 @pytest.mark.slow
@@ -90,18 +87,22 @@ def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     assert set(asked) >= set(plan.levels), "sums of tables, too"
     truth = {k: true_table(counts, k).ravel() for k in asked}
     errors = {k: CuboidErrors.of(plan, k, counts.total) for k in asked}
-    held = dict.fromkeys(asked, 0.0)
-    for seed in range(RELEASES):
-        for k, (estimate, variance) in estimates_of(plan, counts, asked, seed).items():
-            low, high = errors[k].interval(estimate, variance, USUAL)
-            held[k] += ((low <= truth[k]) & (truth[k] <= high)).mean() / RELEASES
-    for k, share in held.items():
+    variances = {k: plan.design.each(k).ravel() for k in asked}
+    releases = [estimates_of(plan, counts, variances, seed) for seed in range(RELEASES)]
+    for k in asked:
+        estimate, variance = np.array([found[k] for found in releases]).swapaxes(0, 1)
+        low, high = errors[k].interval(estimate.ravel(), variance.ravel(), USUAL)
+        every = np.tile(truth[k], RELEASES)
+        held = ((low <= every) & (every <= high)).reshape(RELEASES, -1).mean(1)
         if plan.is_public(k):
-            assert share == pytest.approx(1)
+            assert held.all()
             continue
-        assert share >= 0.95 - MONTE_CARLO, k
+        # At most that of one cell, and at least that of cells that have nothing in common.
+        spread = max(held.std(), (0.05 * 0.95 / truth[k].size) ** 0.5)
+        share, room = held.mean(), ONE_SIDED * spread / RELEASES**0.5
+        assert share >= 0.95 - room, k
         if noise == "wide gaussian" and is_exact:
-            assert share <= 0.975, k
+            assert share - room <= 0.96, k
 
 
 def coefficients(shape, variances):

@@ -176,7 +176,7 @@ def test_a_list_of_areas_keeps_what_it_repeats_and_lacks():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.booleans())
 def test_random_tables_are_grouped_like_a_dictionary(seed, axes, deepest_alone):
     rng = np.random.default_rng(seed)

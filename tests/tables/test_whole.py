@@ -89,7 +89,7 @@ def test_a_number_longer_than_any_type_is_the_largest_with_separators_too():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(0, 2**40), max_size=5))
 def test_text_and_numbers_say_the_same(values):
     counted = min(sum(values), LARGEST_LEAF)

@@ -23,6 +23,7 @@ _DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _FEW_DOWN = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
+@lru_cache(maxsize=1 << 12)
 def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     """Return an upper bound, tight to 58 digits, of ε = ρ + 2√(ρ ln(1/δ)).
 
@@ -34,7 +35,7 @@ def bun_steinke_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     return _UP.add(cost, _UP.multiply(Decimal(2), root))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     """Return an upper bound of the least ε that the known optimal conversion of ρ-zCDP gives at δ.
 
@@ -51,6 +52,7 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     return max(epsilon, Decimal(0))
 
 
+@lru_cache(maxsize=1 << 12)
 def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     """Return an upper bound of the least δ that the known optimal conversion of ρ-zCDP gives at ε.
 

@@ -84,12 +84,12 @@ class Profile:
         each = ([use.in_case(case) for use in self.uses] for case in range(number))
         return tuple(tuple(filter(None, case)) for case in each)
 
-    @property
+    @cached_property
     def rho(self) -> Fraction | None:
         """ρ such that the composition is ρ-zCDP: the largest sum of a case, exact; None without."""
         return _largest_sum([use.rho for use in case] for case in self.cases)
 
-    @property
+    @cached_property
     def pure_epsilon(self) -> Fraction | None:
         """ε such that the composition is ε-differentially private, exact; None if there is none."""
         return _largest_sum([use.pure_epsilon for use in case] for case in self.cases)

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import TableError
@@ -170,6 +170,7 @@ def test_the_levels_of_a_division_are_lower_corners():
     assert counted(axis, text | {"x": [4, 5], "n": [7, 8]}, count="n") == {"0_0": 15}
 
 
+@settings(max_examples=40)
 @given(st.lists(st.floats(-1e15, 1e15) | st.integers(-(1 << 53) + 1, (1 << 53) - 1), min_size=1))
 def test_list_and_table_divide_alike(places):
     numbers = [float(place) for place in places]

@@ -78,7 +78,7 @@ def factors(draw):
     return lists, [*order, "detail"] if left else order
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(factors())
 def test_every_node_is_one_combination_of_what_its_level_tells(given_lists):
     """Against every combination written out, for the sizes, paths, keys and descendants."""
@@ -101,7 +101,7 @@ def test_every_node_is_one_combination_of_what_its_level_tells(given_lists):
         assert len(set(axis.labels[k - 1])) == len(nodes)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(factors(), st.randoms(use_true_random=False))
 def test_parts_number_the_combinations_of_any_columns(given_lists, random):
     lists, order = given_lists

@@ -47,7 +47,7 @@ _FLOOR = 1e-320
 _NARROW = 1e-10
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 14)
 def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
     """Return proved lower and upper bounds of δ(ε), at most 1e-6 apart relatively.
 
@@ -137,7 +137,7 @@ def next_above(epsilon: float) -> float:
     return math.nextafter(epsilon, math.inf) if epsilon else epsilon
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def tradeoff_below(losses: Losses, alpha: float) -> float:
     """Return a proved lower bound of T(α), the least type II error at type I error α.
 

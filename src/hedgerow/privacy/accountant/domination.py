@@ -16,6 +16,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
@@ -48,7 +49,7 @@ class Gaussians:
     times: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Domination:
     """A composition by what dominates it; see the top of this file.
 
@@ -63,15 +64,16 @@ class Domination:
     def delta(self, epsilon: float) -> float:
         """Return δ such that the composition is (ε, δ)-DP, rounded up; at most 1."""
         FINITE_EPSILON(epsilon)
-        losses, chances, sound = self._others()
+        losses, chances, sound = self.others
         deltas = [
             float(np.minimum(chances @ _above(epsilon - losses, mu, doubt), 1.0))
-            for mu, doubt in self._bounds()
+            for mu, doubt in self.bounds
         ]
         never, finite = -math.expm1(sound), math.exp(sound) * min(deltas, default=1.0)
         return min(1.0, (never + finite) * (1 + 1e-9))
 
-    def _bounds(self) -> list[tuple[float, float]]:
+    @cached_property
+    def bounds(self) -> list[tuple[float, float]]:
         """Return the largest μ and C for each s² that is small enough, rounded up."""
         cases = [case for case in self.cases if case]
         if not cases:
@@ -84,7 +86,8 @@ class Domination:
                     bounds.append((mu, max(_doubt(case, smoothing) for case in cases)))
         return bounds
 
-    def _others(self) -> tuple[Float64, Float64, float]:
+    @cached_property
+    def others(self) -> tuple[Float64, Float64, float]:
         """Return the finite losses of the other guarantees, their chances, and ln P[L < ∞].
 
         More than MOST_LOSSES are not told apart: all count as their largest.

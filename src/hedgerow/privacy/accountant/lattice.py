@@ -16,6 +16,7 @@ each times max w. Sums are made of blocks of 256 terms in any order, then exactl
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -65,6 +66,7 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds:
     return lower, upper
 
 
+@lru_cache(maxsize=64)
 def saddle(losses: Losses, epsilon: float) -> Fraction:
     """Return the c > 0 near the minimum of K(c) - cε - ln c - ln(c+1), in twelve bits.
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -33,6 +34,8 @@ LARGEST_CELLS = 1 << 23  # about 45 bytes each while at work: 380 MB
 LEVEL = 16 * ROUND
 TAIL = 55.0
 STRIP = 1 << 14  # frequencies handled together: a few arrays of this length stay in the cache
+COARSE, FINE = np.geomspace(2.0**-50, 2.0**50, 401), np.geomspace(0.8, 1.25, 33)
+"""Where a lowest place is looked for, and around the best of these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +110,7 @@ def twelve_bits(value: float) -> Fraction:
     return Fraction(round(mantissa * 4096)) * Fraction(2) ** (power - 12)
 
 
+@lru_cache(maxsize=64)
 def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
     """Return the first lattice point, in units above the offset, and their number, a power of two.
 
@@ -134,8 +138,7 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
 def lowest(height: Callable[[Float64], Float64]) -> float:
     """Return about where a function of t > 0 without a second valley is lowest."""
-    coarse = np.geomspace(2.0**-50, 2.0**50, 401)
-    fine = coarse[np.argmin(height(coarse))] * np.geomspace(0.8, 1.25, 33)
+    fine = COARSE[np.argmin(height(COARSE))] * FINE
     return float(fine[np.argmin(height(fine))])
 
 
