@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from math import sqrt
 
 import numpy as np
 import polars as pl
@@ -484,49 +483,6 @@ def test_shares_of_tracts_have_intervals(run, succeeds, example, tmp_path):
         assert row["high"] - row["low"] == pytest.approx(2 * half, rel=0.1)
     by = ("--by", "geography=tract", "--by", "hispanic")
     assert "--by takes NAME=VALUE" in refused(run("funds", out, "--amount", 1000, *by))
-
-
-def test_the_errors_of_shares_are_those_of_the_estimates(example):
-    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of this test alone
-
-    plan = hr.read_release(example.parent / "out").plan
-    for cuboid in [(2, 0), (3, 1), (1, 4)]:
-        errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
-        variance = plan.design.variances_at(cuboid, plan.design.codes_of(cuboid)[0])
-        ratio = (errors**2).mean(axis=0) / variance
-        # of 4,000 nearly normal errors; 5.5 standard errors a cell: α = 4e-8 each
-        assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-
-
-def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_after_another():
-    """Groups are of the last axis here: the cells of a node are not in the order of its codes."""
-    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of two tests alone
-
-    blocks = pl.DataFrame({"county": ["a", "a", "b"], "block": ["a1", "a2", "b1"]})
-    kinds = pl.DataFrame({"block": ["a1", "a1", "a2", "b1"], "kind": ["x", "y", "x", "y"]})
-    tree = hr.Tree([
-        hr.Axis.from_frame("place", blocks, ["county", "block"]),
-        hr.Axis.from_frame("age", pl.DataFrame({"age": ["m", "w"]}), ["age"], attribute=True),
-        hr.Axis.from_frame("kind", kinds.select("kind").unique(), ["kind"], attribute=True),
-    ])  # fmt: skip
-    shares = {"place": ["1/5", "2/5", "2/5"], "age": ["1/3", "2/3"], "kind": ["1/4", "3/4"]}
-    plan = hr.make_plan(
-        tree, budget=hr.Rho(2), neighbours=hr.Replace(), workload=hr.Cube(),
-        allocation=hr.Shares(shares), public=[hr.PublicTable(kinds, zeros="unlisted")],
-    )  # fmt: skip
-    joint, cuboid = plan.design, (2, 1, 1)
-    assert not joint.is_row_by_row(cuboid)
-    codes, order = joint.codes_of(cuboid)
-    assert not np.array_equal(order, np.sort(order))
-    errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
-    # the ages of a block that has one kind have errors of one law; so has a block's sum of ages
-    ratio = (errors**2).mean(axis=0) / joint.variances_at(cuboid, codes)
-    assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-    sums, coarse = errors_of(plan, (2, 0, 1))(4000, 1), joint.codes_of((2, 0, 1))[0]
-    for i, (block, _, kind) in enumerate(zip(*coarse, strict=True)):
-        own = (codes[0] == block) & (codes[2] == kind)
-        assert own.sum() == 2
-        assert np.allclose(errors[:, own].sum(axis=1), sums[:, i], atol=1e-9)
 
 
 def test_the_page_and_the_promise_are_read_from_the_directory(run, succeeds, example, tmp_path):
