@@ -246,7 +246,7 @@ def test_a_crossed_census_has_people_by_age_and_sex(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_sections_of_a_nation_have_fourteen_million_flows(monkeypatch, tmp_path):
-    """By the first fourteenth of the trips: pairs of municipalities share no flow, so flows add up."""
+    """By a fourteenth of the trips: pairs of municipalities share no flow, so flows add up."""
     size = COMMUTING_SIZES["sections"]
 
     def write_some(path, every):
