@@ -141,33 +141,40 @@ def test_a_release_keeps_zeros_bounds_and_sums(succeeds, example):
     assert table["count"].sum() == truth
 
 
-ALLOCATIONS = {
-    "errors of all cells": OPTIMAL,
-    "importance by level of both axes": OPTIMAL
-    + 'importance = { geography = ["1", "1", "2", "1"], person = ["1", "0", "1", "1", "1"] }',
-    "every level alike": OPTIMAL + 'importance = "levels"',
-    "the largest error": OPTIMAL + 'objective = "largest"',
-    "the same share for every cuboid": '[allocation]\nmethod = "uniform"',
-    "a level without a share": SHARES.replace('"0.4", "0.1", "0.2"', '"0.5", "0", "0.2"'),
+PLANS = {
+    "errors of all cells, three records": (
+        'neighbours = "add-remove"\ncontributions = 3\nrho = "2"',
+        OPTIMAL,
+    ),
+    "importance by level of both axes, pure epsilon": (
+        'neighbours = "add-remove"\nmechanism = "discrete-laplace"\nepsilon = "8"',
+        OPTIMAL
+        + 'importance = { geography = ["1", "1", "2", "1"], person = ["1", "0", "1", "1", "1"] }',
+    ),
+    "every level alike, pure epsilon, public total": (
+        'mechanism = "discrete-laplace"\nepsilon = "8"',
+        OPTIMAL + 'importance = "levels"',
+    ),
+    "the largest error, two records each": (
+        'neighbours = "replace"\ncontributions = 2\nexactly = true\nrho = "2"',
+        OPTIMAL + 'objective = "largest"',
+    ),
+    "the same share for every cuboid, hardly any budget": (
+        'rho = "1/100000"',
+        '[allocation]\nmethod = "uniform"',
+    ),
+    "a level without a share, hardly any noise": (
+        'rho = "1000"',
+        SHARES.replace('"0.4", "0.1", "0.2"', '"0.5", "0", "0.2"'),
+    ),
 }
-PROMISES = {
-    "add-remove, three records": 'neighbours = "add-remove"\ncontributions = 3\nrho = "2"',
-    "pure epsilon": 'neighbours = "add-remove"\nmechanism = "discrete-laplace"\nepsilon = "8"',
-    "pure epsilon, public total": 'mechanism = "discrete-laplace"\nepsilon = "8"',
-    "two records each": 'neighbours = "replace"\ncontributions = 2\nexactly = true\nrho = "2"',
-    "hardly any budget": 'rho = "1/100000"',
-    "hardly any noise": 'rho = "100000"',
-}
+"""Each way to divide a budget once, and each promise."""
 
 
-@pytest.mark.parametrize(
-    "given",
-    [*({"allocation": each} for each in ALLOCATIONS.values()),
-     *({"privacy": each, "allocation": OPTIMAL} for each in PROMISES.values())],
-    ids=[*ALLOCATIONS, *PROMISES],
-)  # fmt: skip
-def test_plans_are_released_and_verified(run, succeeds, tmp_path, given):
-    file = write_files(tmp_path / "files", **given)
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_are_released_and_verified(run, succeeds, tmp_path, name):
+    privacy, allocation = PLANS[name]
+    file = write_files(tmp_path / "files", privacy=privacy, allocation=allocation)
     out = succeeds("release", file)
     assert "Released" in out
     code, out, _ = run("check", tmp_path / "files" / "out")
