@@ -575,11 +575,6 @@ def test_a_language_without_unicode_changes_nothing(succeeds, census):
     succeeds("check", census.parent / "out")
 
 
-def test_the_installed_command_runs():
-    with hedgerow("--version", stdout=subprocess.PIPE) as process:
-        assert process.communicate(timeout=PATIENCE)[0].startswith("hedgerow ")
-
-
 def test_a_stopped_command_that_releases_nothing_speaks_of_no_release(run, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
