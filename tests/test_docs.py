@@ -82,30 +82,35 @@ def test_the_code_in_r_runs_where_r_is_there(packages, page):
 
 
 def test_the_first_release_works_as_each_command_of_it_is_pasted(tmp_path):
-    """Files are saved, commands run by a shell, and Python in one session: nothing else helps."""
+    """Files are saved, commands run by a shell, and Python in one session: nothing else helps.
+
+    A command that was run before with other options, and what it says, are the page's own test's.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     source = {"PYTHONPATH": str(SOURCE.parent), "HOME": str(tmp_path), "PATH": path}
-    session, ran = "", 0
+    session, ran = "", set()
+
+    def started(command, place, *, fails=False):
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | source,
+        )  # fmt: skip
+        assert (done.returncode != 0) == fails, f"{place}: {done.stderr}"
+
     for each in blocks(PAGES["first-release.md"], "first-release.md"):
         if each.title is not None:
             (tmp_path / each.title).write_text(each.text, encoding="utf-8")
         elif each.language == "console":
             for line, command, shown in commands(each):
-                done = subprocess.run(
-                    ["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, text=True,
-                    check=False, env=os.environ | source,
-                )  # fmt: skip
-                where = f"first-release.md:{line}: {command}: {done.stderr}"
-                assert (done.returncode != 0) == ("Error: " in shown), where
-                ran += 1
+                kind = command.split()[:2] if command.startswith("hedgerow") else [command]
+                if tuple(kind) not in ran:
+                    where = f"first-release.md:{line}: {command}"
+                    started(["/bin/bash", "-c", command], where, fails="Error: " in shown)
+                ran.add(tuple(kind))
         elif each.language == "python":
             session += each.text
-            done = subprocess.run(
-                [sys.executable, "-c", session], cwd=tmp_path, capture_output=True, text=True,
-                check=False, env=os.environ | source,
-            )  # fmt: skip
-            assert done.returncode == 0, f"{each.place}: {done.stderr}"
-    assert ran > 8
+    started([sys.executable, "-c", session], "the session of first-release.md")
+    assert len(ran) >= 8
 
 
 def test_every_page_of_the_navigation_is_run():

@@ -72,6 +72,7 @@ def test_a_skip_that_nobody_wrote_down_fails_the_run(tmp_path, kind, workers):
 
 
 @pytest.mark.parametrize("kind", sorted(set(TESTS) - {"passes"}))
+@pytest.mark.sweep(3)
 def test_a_skip_that_nobody_wrote_down_fails_a_run_elsewhere_too(tmp_path, kind):
     assert outcome(tmp_path, kind, strict=False)[0] == 1
 

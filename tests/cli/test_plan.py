@@ -11,6 +11,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.examples import EXAMPLES
+from hedgerow.examples.census import CENSUS_SIZES, CensusSize
 from hedgerow.plan import chain as planned_chain
 from hedgerow.spec.release_spec import ReleaseSpec
 
@@ -21,8 +22,11 @@ PRIOR = (
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory):
+    """A census of 4,000 blocks, and a prior of a part of them."""
     folder = tmp_path_factory.mktemp("census")
-    EXAMPLES["census"](folder, "small")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CENSUS_SIZES, "small", CensusSize(3, 20, 200, 4_000, 170_000))
+        EXAMPLES["census"](folder, "small")
     areas = pl.read_parquet(folder / "areas.parquet")
     kept = areas.gather_every(3).filter(pl.col("county").str.ends_with("1"))
     people = pl.int_range(pl.len()) * 7 % 90 + 1
@@ -128,11 +132,11 @@ def test_the_table_under_another_name_is_known(run_on_terminal, census, alias):
 
 def test_the_least_budget_for_a_target(succeeds, census):
     allocate(census, 'method = "optimal"')
-    out = succeeds("plan", census, "--target-mse", "200000", "--json")
+    out = succeeds("plan", census, "--target-mse", "40000", "--json")
     plan = json.loads(out)
     assert plan["budget"]["kind"] == "Rho"
     squared = sum(row["cells"] * row["noise_sd"] ** 2 for row in plan["forecast"])
-    assert 0.9 * 200_000 < squared <= 200_000 * 1.000001
+    assert 0.9 * 40_000 < squared <= 40_000 * 1.000001
 
 
 def lines_into(file, said):
@@ -158,7 +162,7 @@ def test_the_lines_for_a_target_give_the_file_the_same_plan(succeeds, census, me
         text = re.sub("(?m)^delta.*\n", "", text)
     census.write_text(text)
     own = json.loads(succeeds("plan", census, "--json"))["sha256"]
-    said = succeeds("plan", census, "--target-mse", "2000000")
+    said = succeeds("plan", census, "--target-mse", "400000")
     found = re.search(r"^plan (\w{64})$", said, re.MULTILINE)[1]
     assert found != own
     assert "Next:" not in said

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from math import sqrt
 
 import numpy as np
 import polars as pl
@@ -142,33 +141,40 @@ def test_a_release_keeps_zeros_bounds_and_sums(succeeds, example):
     assert table["count"].sum() == truth
 
 
-ALLOCATIONS = {
-    "errors of all cells": OPTIMAL,
-    "importance by level of both axes": OPTIMAL
-    + 'importance = { geography = ["1", "1", "2", "1"], person = ["1", "0", "1", "1", "1"] }',
-    "every level alike": OPTIMAL + 'importance = "levels"',
-    "the largest error": OPTIMAL + 'objective = "largest"',
-    "the same share for every cuboid": '[allocation]\nmethod = "uniform"',
-    "a level without a share": SHARES.replace('"0.4", "0.1", "0.2"', '"0.5", "0", "0.2"'),
+PLANS = {
+    "errors of all cells, three records": (
+        'neighbours = "add-remove"\ncontributions = 3\nrho = "2"',
+        OPTIMAL,
+    ),
+    "importance by level of both axes, pure epsilon": (
+        'neighbours = "add-remove"\nmechanism = "discrete-laplace"\nepsilon = "8"',
+        OPTIMAL
+        + 'importance = { geography = ["1", "1", "2", "1"], person = ["1", "0", "1", "1", "1"] }',
+    ),
+    "every level alike, pure epsilon, public total": (
+        'mechanism = "discrete-laplace"\nepsilon = "8"',
+        OPTIMAL + 'importance = "levels"',
+    ),
+    "the largest error, two records each": (
+        'neighbours = "replace"\ncontributions = 2\nexactly = true\nrho = "2"',
+        OPTIMAL + 'objective = "largest"',
+    ),
+    "the same share for every cuboid, hardly any budget": (
+        'rho = "1/100000"',
+        '[allocation]\nmethod = "uniform"',
+    ),
+    "a level without a share, hardly any noise": (
+        'rho = "1000"',
+        SHARES.replace('"0.4", "0.1", "0.2"', '"0.5", "0", "0.2"'),
+    ),
 }
-PROMISES = {
-    "add-remove, three records": 'neighbours = "add-remove"\ncontributions = 3\nrho = "2"',
-    "pure epsilon": 'neighbours = "add-remove"\nmechanism = "discrete-laplace"\nepsilon = "8"',
-    "pure epsilon, public total": 'mechanism = "discrete-laplace"\nepsilon = "8"',
-    "two records each": 'neighbours = "replace"\ncontributions = 2\nexactly = true\nrho = "2"',
-    "hardly any budget": 'rho = "1/100000"',
-    "hardly any noise": 'rho = "100000"',
-}
+"""Each way to divide a budget once, and each promise."""
 
 
-@pytest.mark.parametrize(
-    "given",
-    [*({"allocation": each} for each in ALLOCATIONS.values()),
-     *({"privacy": each, "allocation": OPTIMAL} for each in PROMISES.values())],
-    ids=[*ALLOCATIONS, *PROMISES],
-)  # fmt: skip
-def test_plans_are_released_and_verified(run, succeeds, tmp_path, given):
-    file = write_files(tmp_path / "files", **given)
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_are_released_and_verified(run, succeeds, tmp_path, name):
+    privacy, allocation = PLANS[name]
+    file = write_files(tmp_path / "files", privacy=privacy, allocation=allocation)
     out = succeeds("release", file)
     assert "Released" in out
     code, out, _ = run("check", tmp_path / "files" / "out")
@@ -240,6 +246,7 @@ INSTANTS = {
 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("instant", INSTANTS)
+@pytest.mark.sweep(2)
 def test_a_killed_release_is_resumed_with_the_same_noise(
     run, succeeds, tmp_path, monkeypatch, instant
 ):
@@ -471,7 +478,9 @@ def test_estimates_along_the_spine_are_made_again(run, succeeds, example, tmp_pa
     assert "euclidean" in refused(run("estimate", out, "--method", "chebyshev"))
 
 
-def test_shares_of_tracts_have_intervals(run, succeeds, example, tmp_path):
+def test_shares_of_tracts_have_intervals(run, succeeds, example, tmp_path, monkeypatch):
+    """Of 1,000 draws the width of an interval has a relative standard error of 4 %."""
+    monkeypatch.setattr("hedgerow.cli.funds.DRAWS", 1000)
     out, file = example.parent / "out", tmp_path / "funds.csv"
     asked = ("--amount", 1000, "--level", "geography.tract", "--output", file)
     succeeds("funds", out, *asked)
@@ -481,52 +490,9 @@ def test_shares_of_tracts_have_intervals(run, succeeds, example, tmp_path):
     table, total = hr.read_release(out).level("geography.tract"), records(out)["count"].sum()
     for row, error in zip(found.rows(named=True), table["standard_error"], strict=True):
         half = 1.96 * error / total * 1000  # the total is public
-        assert row["high"] - row["low"] == pytest.approx(2 * half, rel=0.1)
+        assert row["high"] - row["low"] == pytest.approx(2 * half, rel=0.15)
     by = ("--by", "geography=tract", "--by", "hispanic")
     assert "--by takes NAME=VALUE" in refused(run("funds", out, "--amount", 1000, *by))
-
-
-def test_the_errors_of_shares_are_those_of_the_estimates(example):
-    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of this test alone
-
-    plan = hr.read_release(example.parent / "out").plan
-    for cuboid in [(2, 0), (3, 1), (1, 4)]:
-        errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
-        variance = plan.design.variances_at(cuboid, plan.design.codes_of(cuboid)[0])
-        ratio = (errors**2).mean(axis=0) / variance
-        # of 4,000 nearly normal errors; 5.5 standard errors a cell: α = 4e-8 each
-        assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-
-
-def test_the_errors_of_shares_are_row_by_row_where_a_node_holds_its_groups_one_after_another():
-    """Groups are of the last axis here: the cells of a node are not in the order of its codes."""
-    from hedgerow.evaluate.joint_errors import errors_of  # noqa: PLC0415 - of two tests alone
-
-    blocks = pl.DataFrame({"county": ["a", "a", "b"], "block": ["a1", "a2", "b1"]})
-    kinds = pl.DataFrame({"block": ["a1", "a1", "a2", "b1"], "kind": ["x", "y", "x", "y"]})
-    tree = hr.Tree([
-        hr.Axis.from_frame("place", blocks, ["county", "block"]),
-        hr.Axis.from_frame("age", pl.DataFrame({"age": ["m", "w"]}), ["age"], attribute=True),
-        hr.Axis.from_frame("kind", kinds.select("kind").unique(), ["kind"], attribute=True),
-    ])  # fmt: skip
-    shares = {"place": ["1/5", "2/5", "2/5"], "age": ["1/3", "2/3"], "kind": ["1/4", "3/4"]}
-    plan = hr.make_plan(
-        tree, budget=hr.Rho(2), neighbours=hr.Replace(), workload=hr.Cube(),
-        allocation=hr.Shares(shares), public=[hr.PublicTable(kinds, zeros="unlisted")],
-    )  # fmt: skip
-    joint, cuboid = plan.design, (2, 1, 1)
-    assert not joint.is_row_by_row(cuboid)
-    codes, order = joint.codes_of(cuboid)
-    assert not np.array_equal(order, np.sort(order))
-    errors = errors_of(plan, plan.design.levels(cuboid))(4000, 1)
-    # the ages of a block that has one kind have errors of one law; so has a block's sum of ages
-    ratio = (errors**2).mean(axis=0) / joint.variances_at(cuboid, codes)
-    assert np.abs(ratio - 1).max() < 5.5 * sqrt(2 / 4000)
-    sums, coarse = errors_of(plan, (2, 0, 1))(4000, 1), joint.codes_of((2, 0, 1))[0]
-    for i, (block, _, kind) in enumerate(zip(*coarse, strict=True)):
-        own = (codes[0] == block) & (codes[2] == kind)
-        assert own.sum() == 2
-        assert np.allclose(errors[:, own].sum(axis=1), sums[:, i], atol=1e-9)
 
 
 def test_the_page_and_the_promise_are_read_from_the_directory(run, succeeds, example, tmp_path):

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -170,7 +170,11 @@ def are_two_chains(cuboids: Iterable[Levels]) -> bool:
 
     By Dilworth's theorem they do if and only if of every three of them two nest.
     """
-    every = set(cuboids)
+    return _are_two_chains(frozenset(cuboids))
+
+
+@lru_cache(maxsize=1024)
+def _are_two_chains(every: frozenset[Levels]) -> bool:
     apart = {
         one: {other for other in every if not (is_within(one, other) or is_within(other, one))}
         for one in every

@@ -100,13 +100,15 @@ def _block(waves: list[Wave], spacing: float, block: Block, room: float) -> Int6
 
 def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) -> Intervals | None:
     """Return short intervals near the revivals of every factor that alone exceeds the room."""
-    low, high = np.array([ends[0]]), np.array([ends[1]])
-    for step, strength in waves:
-        if 2 * strength > room:
-            radius = 2 * math.asin(math.sqrt(room / (2 * strength)))
-            if _revivals(low, high, step, radius).sum() > _LARGEST_SIEVE:
-                return None
-            low, high = _near_revivals(low, high, step, radius)
+    decisive = [wave for wave in waves if 2 * wave[1] > room]
+    steps = np.array([step for step, _ in decisive])
+    radii = np.array([2 * math.asin(math.sqrt(room / (2 * each))) for _, each in decisive])
+    low, high, next_low, next_high = np.empty((4, 2 * _LARGEST_SIEVE))
+    low[0], high[0] = ends
+    found = _sieve(steps, radii, low, high, next_low, next_high)
+    if found < 0:
+        return None
+    low, high = low[:found], high[:found]
     count = _pieces(low, high, waves)
     if count.sum() > _LARGEST_SIEVE:
         return None
@@ -116,24 +118,49 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
     return start, start + length
 
 
-def _near_revivals(low: Float64, high: Float64, step: float, radius: float) -> Intervals:
-    """Return the parts of the intervals where t · step is within ``radius`` of a multiple of 2π."""
-    # more than the round-off of an angle, so that bounds do not hang on the last digit
-    wide = np.minimum(radius + (_SLACK + _SLACK_OF_ANGLE * (high * step)), math.pi)
-    count = _revivals(low, high, step, wide)
-    source = np.repeat(np.arange(low.size), count)
-    middle = math.tau * (np.ceil((low * step - wide) / math.tau)[source] + _ranks(count))
-    new_low = np.maximum(low[source], (middle - wide[source]) / step)
-    new_high = np.minimum(high[source], (middle + wide[source]) / step)
-    keep = new_low <= new_high
-    return new_low[keep], new_high[keep]
+@compiled
+def _sieve(
+    steps: Float64,
+    radii: Float64,
+    low: Float64,
+    high: Float64,
+    next_low: Float64,
+    next_high: Float64,
+) -> int:
+    """Cut an interval down to where each t · step is within its radius of a multiple of 2π.
+
+    Returns:
+        How many intervals there are, at the beginning of ``low`` and ``high``; -1 if too many.
+    """
+    count = 1
+    for j in range(len(steps)):
+        step, kept, revivals = steps[j], 0, 0.0
+        for i in range(count):
+            revivals += _revivals(low[i] * step, high[i] * step, radii[j])
+        if revivals > _LARGEST_SIEVE:
+            return -1
+        for i in range(count):
+            # more than the round-off of an angle, so that bounds do not hang on the last digit
+            wide = min(radii[j] + (_SLACK + _SLACK_OF_ANGLE * (high[i] * step)), math.pi)
+            first = np.ceil((low[i] * step - wide) / _TURN)
+            for turn in range(int(_revivals(low[i] * step, high[i] * step, wide))):
+                middle = _TURN * (first + turn)
+                start = max(low[i], (middle - wide) / step)
+                stop = min(high[i], (middle + wide) / step)
+                if start <= stop:
+                    if kept == len(next_low):
+                        return -1
+                    next_low[kept], next_high[kept] = start, stop
+                    kept += 1
+        low[:kept], high[:kept] = next_low[:kept], next_high[:kept]
+        count = kept
+    return count
 
 
-def _revivals(low: Float64, high: Float64, step: float, radius: Float64 | float) -> Int64:
-    """Return how many multiples of 2π lie within ``radius`` of each interval."""
-    first = np.ceil((low * step - radius) / math.tau)
-    count = np.floor((high * step + radius) / math.tau) - first + 1
-    return np.asarray(np.maximum(count, 0), dtype=np.int64)
+@compiled
+def _revivals(low: float, high: float, radius: float) -> float:
+    """Return how many multiples of 2π lie within ``radius`` of an interval of angles."""
+    return max(np.floor((high + radius) / _TURN) - np.ceil((low - radius) / _TURN) + 1, 0.0)
 
 
 def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
