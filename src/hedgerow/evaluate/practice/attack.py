@@ -1,0 +1,134 @@
+"""How many small counts whoever sees what is published finds out exactly: run, not asserted.
+
+The targets are cells of 1 to 9 of the finest published table. An attacker who differences published
+tables takes the cell's own number, and each published sum that contains it less its other cells.
+All numbers have about the same error, so the mean of these, each by one over how many numbers it
+takes, is the natural guess; it is rounded. One who may ask for sums made to order asks for a sum of
+other cells, and for the same with the target, again and again: the mean difference is the guess.
+Of a table that is released once every sum is added up from the same numbers, whatever is asked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.estimate.cube.shape import fineness
+from hedgerow.evaluate.method import CuboidCounts, Releasing
+from hedgerow.evaluate.practice.practice import (
+    WITHHELD,
+    Practice,
+    cell_keys,
+    numbers_above,
+    record_keys,
+    refinements,
+)
+from hedgerow.noise.bits import Bits
+from hedgerow.tables.counts import Counts
+
+SMALL = 10
+"""Below it a count is a target."""
+SUMS, CELLS = 20, 100
+"""How many sums made to order an attacker asks for, and of how many other cells each is."""
+MOST_TARGETS = 2000
+CHOICES = (2,)
+"""The place of the random choices of an attacker."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """Small cells of a table, whose counts somebody wants to find out.
+
+    Attributes:
+        counts: the table. Confidential.
+        levels: the finest published cuboid.
+        true: its counts.
+        place: int64 (targets): which of its cells above 0 they are, an even choice of many.
+    """
+
+    counts: Counts
+    levels: Levels
+    true: CuboidCounts
+    place: Int64
+
+    @classmethod
+    def of(cls, counts: Counts, true: Mapping[Levels, CuboidCounts]) -> "Targets":
+        """Return the targets among the cells of published cuboids."""
+        levels = max(true, key=fineness)
+        small = np.flatnonzero(true[levels].values < SMALL)
+        some = np.unique(np.linspace(0, len(small) - 1, min(len(small), MOST_TARGETS)).astype(int))
+        return cls(counts, levels, true[levels], small[some])
+
+    @property
+    def number(self) -> Int64:
+        """The numbers of the targets in their cuboid."""
+        return self.true.numbers[self.place]
+
+    def recovered(self, guess: Float64) -> float:
+        """Return the share of the targets that a guess, NaN for none, finds exactly."""
+        exact = self.true.values[self.place]
+        return float((np.rint(guess) == exact).mean()) if len(exact) else np.nan
+
+    def published(self, released: Mapping[Levels, CuboidCounts]) -> float:
+        """Return the share whose published number is the true count."""
+        given = released[self.levels]
+        has_none = is_withheld(given, self.number)
+        return self.recovered(np.where(has_none, np.nan, given.at(self.number)))
+
+    def differenced(self, released: Mapping[Levels, CuboidCounts]) -> float:
+        """Return the share that differences of the published tables tell."""
+        tree, given = self.counts.tree, released[self.levels]
+        own, has_none = given.at(self.number), is_withheld(given, self.number)
+        weight = (~has_none).astype(np.float64)
+        guess = weight * own
+        cells = replace(self.true, values=np.ones_like(self.true.values))
+        blanks = CuboidCounts(given.withheld, np.ones_like(given.withheld))
+        for coarse, fine in refinements([*released]):
+            if fine != self.levels:
+                continue
+            above = numbers_above(tree, coarse, fine, self.number)
+            sums, numbers, empty = (
+                table.summed(tree, coarse, fine).at(above) for table in (given, cells, blanks)
+            )
+            known = ~is_withheld(released[coarse], above) & (empty == has_none)
+            more = known / numbers
+            guess += more * (released[coarse].at(above) - sums + own)
+            weight += more
+        with np.errstate(invalid="ignore"):
+            return self.recovered(guess / weight)
+
+    def to_order(
+        self, method: Releasing, released: Mapping[Levels, CuboidCounts], bits: Bits
+    ) -> float:
+        """Return the share that sums made to order tell; NaN where there are too few cells."""
+        if not isinstance(method, Practice):
+            return self.published(released)
+        many = len(self.true.values)
+        size = min(CELLS, many // 2)
+        if size == 0 or not len(self.place):
+            return np.nan
+        words = bits.stream(*CHOICES).words(0, many + SUMS * len(self.place))
+        order = np.argsort(words[:many])
+        # a run of other cells in random order that begins behind the target and ends before it
+        first = np.argsort(order)[self.place, None] + 1
+        first = first + (words[many:] % np.uint64(many - size)).astype(np.int64).reshape(-1, SUMS)
+        answers = []
+        keys = cell_keys(record_keys(self.counts, bits), self.levels)
+        numbers = (self.true.values.astype(np.uint64), keys)
+        before = [np.append(np.uint64(0), np.cumsum(np.tile(x[order], 2))) for x in numbers]
+        others = [sums[first + size] - sums[first] for sums in before]
+        for more in (1, 0):
+            counts, key = (
+                some + np.uint64(more) * x[self.place, None]
+                for some, x in zip(others, numbers, strict=True)
+            )
+            found = method.answered(counts.astype(np.int64).ravel(), key.ravel())
+            answers.append(np.where(found == WITHHELD, np.nan, found).reshape(first.shape))
+        differences = np.ma.masked_invalid(answers[0] - answers[1])
+        return self.recovered(differences.mean(axis=1).filled(np.nan))
+
+
+def is_withheld(cells: CuboidCounts, number: Int64) -> Bool:
+    """Return which cells of a cuboid, by their numbers, get no number: bool (cells)."""
+    return np.isin(number, cells.withheld)
