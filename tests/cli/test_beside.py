@@ -23,7 +23,7 @@ GROUPS = (
     "Mean error of the numbers published, in records",
     "Mean error of sums of the finest published cells, in records",
     "Of what is published",
-    "Cells of 1 to 9 that are found out exactly",
+    "Counts of 1 to 9 that an attacker's guess hits",
 )
 
 

@@ -270,6 +270,10 @@ def figures(counts, plan, *methods):
 def test_the_truth_has_no_errors_adds_up_and_is_found_out(chain):
     counts, plan = chain
     found = figures(counts, plan, Truth(plan=plan, name="truth"))["truth"]
+    commonest = found.pop((FOUND, "knowing nothing: the commonest"))
+    _, leaves = counts.roll_up(counts.tree.depth)
+    small = leaves[leaves < 10]
+    assert commonest == np.bincount(small).max() / len(small)
     for (group, _), value in found.items():
         assert value == (1 if group == FOUND else 0)
 

@@ -35,10 +35,11 @@ Methods = Annotated[
 
 NOTES = (
     "Means over the cells above 0. A cell without a number counts as 0 in sums. Rounding and cell "
-    "keys treat every cell for itself, with a key that stays; nothing but Hedgerow limits what "
-    "everything that is published tells together. Cells of 1 to 9 are found out by who rounds the "
-    "published number, the weighted mean of what the published tables tell by differences, or the "
-    "mean difference of sums of other cells with the cell and without it."
+    "keys treat each cell for itself, and answer the same question the same way. An attacker "
+    "guesses a count by the published number; by the mean of what the published tables tell, each "
+    "sum less its other cells; or, where sums made to order are answered, by asking for sums of "
+    "other cells with it and without it. A release gives one answer, whatever sums are asked. "
+    "Hedgerow alone limits what all that is published tells together."
 )
 
 

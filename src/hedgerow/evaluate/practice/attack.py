@@ -1,4 +1,4 @@
-"""How many small counts whoever sees what is published finds out exactly: run, not asserted.
+"""How many small counts a guess from what is published hits exactly: run, not asserted.
 
 The targets are cells of 1 to 9 of the finest published table. An attacker who differences published
 tables takes the cell's own number, and each published sum that contains it less its other cells.
@@ -66,9 +66,14 @@ class Targets:
         return self.true.numbers[self.place]
 
     def recovered(self, guess: Float64) -> float:
-        """Return the share of the targets that a guess, NaN for none, finds exactly."""
+        """Return the share of the targets that a guess, NaN for none, hits exactly."""
         exact = self.true.values[self.place]
         return float((np.rint(guess) == exact).mean()) if len(exact) else np.nan
+
+    def commonest(self) -> float:
+        """Return the share that the commonest count among the targets hits; NaN of none."""
+        exact = self.true.values[self.place]
+        return float(np.bincount(exact).max() / len(exact)) if len(exact) else np.nan
 
     def published(self, released: Mapping[Levels, CuboidCounts]) -> float:
         """Return the share whose published number is the true count."""

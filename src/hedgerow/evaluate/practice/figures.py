@@ -31,7 +31,7 @@ from hedgerow.text import Rows, TextByName
 PUBLISHED = "Mean error of the numbers published"
 ADDED = "Mean error of sums of the finest published cells"
 USE = "Of what is published"
-FOUND = "Cells of 1 to 9 that are found out exactly"
+FOUND = "Counts of 1 to 9 that an attacker's guess hits"
 MOST_SHOWN = 8
 WIDTH, NAME = 80, 33
 """Columns of a terminal, and of them those of a figure's name."""
@@ -113,6 +113,7 @@ class Table:
         yield USE, "totals that do not add up", self._apart(found)
         yield USE, "cells above 0 without a number", self._blank(found)
         yield USE, "cells shown above 0 that are 0", self._false(found)
+        yield FOUND, "knowing nothing: the commonest", self.targets.commonest()
         yield FOUND, "from the published number", self.targets.published(found)
         yield FOUND, "from differences of tables", self.targets.differenced(found)
         yield FOUND, f"from {SUMS} sums made to order", self.targets.to_order(method, found, bits)
@@ -188,7 +189,7 @@ def beside(
     frame = pl.DataFrame(names, schema=["group", "figure"], orient="row").with_columns(
         is_share=pl.col("group").is_in([USE, FOUND])
     )
-    return frame.with_columns(pl.Series(k, v, nan_to_null=True) for k, v in columns.items())
+    return frame.with_columns(pl.Series(k, v).fill_nan(None) for k, v in columns.items())
 
 
 def beside_tables(frame: pl.DataFrame, group: str) -> list[Rows]:
@@ -207,7 +208,7 @@ def beside_tables(frame: pl.DataFrame, group: str) -> list[Rows]:
                 (
                     "",
                     _fitted(row["figure"]),
-                    *(_word(row[k], is_share=row["is_share"]) for k in names),
+                    *(in_words(row[k], is_share=row["is_share"]) for k in names),
                 )
                 for row in rows
             ),
@@ -226,7 +227,8 @@ def _fitted(name: str) -> str:
     return " × ".join(shorten(word, room) for word in words)
 
 
-def _word(value: float | None, *, is_share: bool) -> str:
+def in_words(value: float | None, *, is_share: bool) -> str:
+    """Return a figure as people write it."""
     if value is None:
         return "-"
     return f"{value:.1%}" if is_share else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
