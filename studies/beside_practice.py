@@ -173,7 +173,7 @@ def lead(case: Case, figures: pl.DataFrame) -> str:
     finest = figures.filter(pl.col("group") == PUBLISHED).to_dicts()[-1]
     sums = figures.filter(pl.col("group") == ADDED, pl.col("figure") != "total")
     largest = max(sums.to_dicts(), key=lambda row: row["added"])
-    found = of[FOUND, f"from {SUMS} sums made to order"]
+    found = of[FOUND, f"from {SUMS} sums to order"]
     text = LEAD.format(
         name=case.name, cell=case.cell, key=finest[KEYS], own=finest[OWN],
         many=largest["added"], own_sum=largest[OWN], round_sum=largest[ROUNDED],

@@ -34,12 +34,12 @@ Methods = Annotated[
 ]
 
 NOTES = (
-    "Means over the cells above 0. A cell without a number counts as 0 in sums. Rounding and cell "
-    "keys treat each cell for itself, and answer the same question the same way. An attacker "
-    "guesses a count by the published number; by the mean of what the published tables tell, each "
-    "sum less its other cells; or, where sums made to order are answered, by asking for sums of "
-    "other cells with it and without it. A release gives one answer, whatever sums are asked. "
-    "Hedgerow alone limits what all that is published tells together."
+    "Means and shares are of the cells above 0. A cell without a number counts as 0 in sums. "
+    "Rounding and cell keys treat each cell for itself, and answer the same question the same way. "
+    "An attacker guesses a count by the published number; by the mean of what the published tables "
+    "tell, each sum less its other cells; or, where sums made to order are answered, by asking for "
+    "sums of other cells with it and without it. A release gives one answer, whatever sums are "
+    "asked. Hedgerow alone limits what all that is published tells together."
 )
 
 

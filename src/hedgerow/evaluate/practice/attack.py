@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, Levels
-from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -42,7 +41,7 @@ class Targets:
 
     Attributes:
         counts: the table. Confidential.
-        levels: the finest published cuboid.
+        levels: the published cuboid with most cells.
         true: its counts.
         place: int64 (targets): which of its cells above 0 they are, an even choice of many.
     """
@@ -55,7 +54,7 @@ class Targets:
     @classmethod
     def of(cls, counts: Counts, true: Mapping[Levels, CuboidCounts]) -> "Targets":
         """Return the targets among the cells of published cuboids."""
-        levels = max(true, key=fineness)
+        levels = max(true, key=counts.tree.cells)
         small = np.flatnonzero(true[levels].values < SMALL)
         some = np.unique(np.linspace(0, len(small) - 1, min(len(small), MOST_TARGETS)).astype(int))
         return cls(counts, levels, true[levels], small[some])

@@ -33,7 +33,7 @@ ADDED = "Mean error of sums of the finest published cells"
 USE = "Of what is published"
 FOUND = "Counts of 1 to 9 that an attacker's guess hits"
 MOST_SHOWN = 8
-WIDTH, NAME = 80, 33
+WIDTH, NAME = 80, 27
 """Columns of a terminal, and of them those of a figure's name."""
 
 Figure = tuple[str, str, float]
@@ -111,12 +111,12 @@ class Table:
             given = found[table].summed(tree, levels, table)
             yield ADDED, tree.name_of(levels), _mean_error(given, true)
         yield USE, "totals that do not add up", self._apart(found)
-        yield USE, "cells above 0 without a number", self._blank(found)
-        yield USE, "cells shown above 0 that are 0", self._false(found)
-        yield FOUND, "knowing nothing: the commonest", self.targets.commonest()
+        yield USE, "cells without a number", self._blank(found)
+        yield USE, "shown above 0, truly 0", self._false(found)
+        yield FOUND, "saying the commonest", self.targets.commonest()
         yield FOUND, "from the published number", self.targets.published(found)
-        yield FOUND, "from differences of tables", self.targets.differenced(found)
-        yield FOUND, f"from {SUMS} sums made to order", self.targets.to_order(method, found, bits)
+        yield FOUND, "from tables' differences", self.targets.differenced(found)
+        yield FOUND, f"from {SUMS} sums to order", self.targets.to_order(method, found, bits)
 
     def _apart(self, found: Mapping[Levels, CuboidCounts]) -> float:
         """Return the share of the totals above 0 that are not published as their cells' sum."""
