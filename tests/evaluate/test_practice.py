@@ -184,7 +184,7 @@ def feasible(cells, hidden, cell):
 
 
 def test_the_cells_of_the_published_optimum_are_hidden():
-    """sdcTable 0.32, tests/testthat/test-protectTable.r: microdata1 by region and gender, of which
+    """sdcTable 0.34, tests/testthat/test-protectTable.r: microdata1 by region and gender, of which
     A × female is to be protected: cells 5, 6, 11 and 12 of 15, regions A and C, are hidden."""
     counts, plan = table_of([[18, 2], [14, 19], [12, 10], [11, 14]])  # male, female
     found = released(Suppression(plan=plan, name="suppression", threshold=3), counts)
@@ -194,7 +194,7 @@ def test_the_cells_of_the_published_optimum_are_hidden():
 
 
 def test_a_cell_that_several_sums_tell_is_found_and_hidden():
-    """sdcTable 0.32, tests/testthat/test-simpleheuristic.R: 9 cells are hidden, two or more in each
+    """sdcTable 0.34, tests/testthat/test-simpleheuristic.R: 9 cells are hidden, two or more in each
     row and column, and yet w × b is 47; one more makes it anything from 0 to 78."""
     counts, plan = table_of(
         [[30, 47, 64, 89], [90, 124, 5, 31], [92, 100, 59, 85], [800, 991, 651, 685]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
 from hedgerow.evaluate.method import CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -113,24 +113,21 @@ class Targets:
         if size == 0 or not len(self.place):
             return np.nan
         words = bits.stream(*CHOICES).words(0, many + SUMS * len(self.place))
-        order = np.argsort(words[:many])
-        # a run of other cells in random order that begins behind the target and ends before it
-        first = np.argsort(order)[self.place, None] + 1
-        first = first + (words[many:] % np.uint64(many - size)).astype(np.int64).reshape(-1, SUMS)
-        answers = []
+        order, starts = np.argsort(words[:many]), words[many:] % np.uint64(many - size)
+        # runs of cells in random order, over and over, that begin behind a target and end before it
+        first = np.argsort(order)[self.place, None] + 1 + starts.astype(np.int64).reshape(-1, SUMS)
         keys = cell_keys(record_keys(self.counts, bits), self.levels)
-        numbers = (self.true.values.astype(np.uint64), keys)
-        before = [np.append(np.uint64(0), np.cumsum(np.tile(x[order], 2))) for x in numbers]
-        others = [sums[first + size] - sums[first] for sums in before]
-        for more in (1, 0):
-            counts, key = (
-                some + np.uint64(more) * x[self.place, None]
-                for some, x in zip(others, numbers, strict=True)
-            )
-            found = method.answered(counts.astype(np.int64).ravel(), key.ravel())
-            answers.append(np.where(found == WITHHELD, np.nan, found).reshape(first.shape))
-        differences = np.ma.masked_invalid(answers[0] - answers[1])
-        return self.recovered(differences.mean(axis=1).filled(np.nan))
+        without, alone = list[UInt64](), list[UInt64]()
+        for cells in (self.true.values.astype(np.uint64), keys):
+            until = np.append(np.uint64(0), np.cumsum(np.tile(cells[order], 2)))
+            without.append(until[first + size] - until[first])
+            alone.append(cells[self.place, None])
+        both = [sums + one for sums, one in zip(without, alone, strict=True)]
+        answers, others = (
+            np.ma.masked_equal(method.answered(sums.astype(np.int64), key), WITHHELD)
+            for sums, key in (both, without)
+        )
+        return self.recovered((answers - others).mean(axis=1, dtype=np.float64).filled(np.nan))
 
 
 def is_withheld(cells: CuboidCounts, number: Int64) -> Bool:

@@ -34,8 +34,8 @@ from hedgerow.noise.bits import Bits
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
-MOST_SOLVED = 400
-"""Cells above 0 of all cuboids together, of a table where the solver is asked."""
+MOST_SOLVED = 1000
+"""Cells above 0 of all cuboids together, of a table where the solver is asked: it takes seconds."""
 TINY = 1e-9
 
 
