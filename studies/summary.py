@@ -21,6 +21,7 @@ PAPERS = {
     "Origin/Destination Data with a TopDown Approach",
 }
 WIDER = {
+    "beside_practice": "beside_practice",
     "census": "census_errors",
     "census_intervals": "census_intervals",
     "coverage": "coverage",

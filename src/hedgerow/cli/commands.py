@@ -17,6 +17,7 @@ import typer
 from typer import Argument, Option
 
 from hedgerow import __version__
+from hedgerow.cli.beside import Methods, show_beside
 from hedgerow.cli.distribution import distribution
 from hedgerow.cli.export import export
 from hedgerow.cli.funds import funds
@@ -70,6 +71,9 @@ from hedgerow.evaluate.metrics import (
     rows_beside_forecast,
     size_rows,
 )
+from hedgerow.evaluate.practice.figures import OneRelease
+from hedgerow.evaluate.practice.strategies import methods_of, read_strategies
+from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples import EXAMPLES, SIZES
 from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
 from hedgerow.plan.describe import aligned
@@ -259,13 +263,18 @@ def _released_on_spark(
 def compare(
     file: ReleaseFile,
     picture: Picture = None,
+    beside: Methods = None,
 ) -> None:
     """Compare a release with its own table, cuboid by cuboid. The figures are CONFIDENTIAL.
 
     For people who may see the table: exact errors reveal true counts. Publish them only if the
     table is public or synthetic.
+
+    Beside the release --beside shows what rounding, suppression and cell keys would make of the
+    table, with keys that anyone can draw again: nothing of that may be published either.
     """
     check_picture_place(picture, ReleaseError)
+    strategies = None if beside is None else read_strategies(beside)
     spec = ReleaseSpec(file)
     released = read_release(spec.output)
     with stage("reading the table"):
@@ -288,6 +297,9 @@ def compare(
     for what, heading in BY_SIZE.items():
         stdout.print(f"{heading}, by the size of the true count (confidential):\n")
         say(f"{aligned(size_rows(by_size, what))}\n")
+    if strategies is not None:
+        own = OneRelease(released)
+        show_beside(counts, own, methods_of(strategies, own.plan), seeded_bits, "confidential")
     if picture is not None:
         picture_of_errors(released.plan, errors, picture, expected=expected, covered=covered)
     say_files({"Picture": picture})

@@ -1,6 +1,8 @@
 """The command `simulate`: compare settings by simulated releases of a public table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import groupby, product
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +10,14 @@ from typing import Annotated
 import polars as pl
 from typer import Argument, Option
 
+from hedgerow.cli.beside import Methods, show_beside
 from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
 from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError, SpecError
-from hedgerow.evaluate.simulate import METRICS, RUNS, WORKERS
+from hedgerow.evaluate.method import Method, Setting
+from hedgerow.evaluate.practice.strategies import methods_of, read_strategies
+from hedgerow.evaluate.simulate import METRICS, RUNS, WORKERS, run_bits
 from hedgerow.evaluate.simulate import left_out as left_out_of
 from hedgerow.evaluate.simulate import simulate as simulate_settings
 from hedgerow.evaluate.simulation_output import (
@@ -26,6 +31,7 @@ from hedgerow.evaluate.simulation_output import (
 from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec
+from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 
@@ -51,12 +57,16 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = None,
     picture: Picture = None,
     force: Annotated[bool, Option("--force", help="Overwrite the output and the picture.")] = False,
+    beside: Methods = None,
 ) -> None:
     """Compare settings on a PUBLIC or synthetic table, by simulated releases.
 
     The file's [simulate] section declares the table public and lists allocations, mechanisms,
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
     setting and common alternatives. Nothing simulated may be published as a release.
+
+    With --beside the methods that offices use today are compared, too, and the first setting beside
+    them, a column a method.
     """
     RUNS(runs, "--runs")
     if workers is not None:
@@ -67,12 +77,28 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if output is not None:
         check_place(output, suffixes=(".parquet",), force=force)
     check_picture_place(picture, ReleaseError, force=force)
+    strategies = {} if beside is None else read_strategies(beside)
     spec = SimulateSpec(file)
-    errors, left_out, words = _simulated(spec, runs, seed, workers)
+    with stage("reading the lists of areas and the public table"):
+        tree = spec.tree()
+        counts, words = spec.counts(tree), _words(spec.release.description(tree), tree)
+    same = "[simulate.table] has exactly the counts of the table of the release file"
+    warn_of_copies(lambda: [same] if spec.is_own_table(tree) else [])
+    with stage("planning"):
+        settings, left_out = spec.settings(tree)
+    first = next((each for each in settings if isinstance(each, Setting)), None)
+    if strategies and first is None:
+        raise SpecError("--beside needs a setting with a plan, and [simulate] leaves none")
+    practice = [] if first is None else methods_of(strategies, first.plan)
+    errors = _simulated(spec, counts, [*settings, *practice], left_out, (runs, seed, workers))
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
     _show(errors, metrics, left_out)
+    if first is not None and practice:
+        say(f"\nHedgerow is: {first.name}\n")
+        own, about = replace(first, name="Hedgerow"), f"{runs} releases"
+        show_beside(counts, own, practice, partial(run_bits, seed), about, runs)
     if output is not None:
         with whole_file(output) as opened:
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
@@ -86,16 +112,14 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def _simulated(
-    spec: SimulateSpec, runs: int, seed: int, workers: int | None
-) -> tuple[pl.DataFrame, list[LeftOut], TableWords]:
-    """Return the errors of all possible settings, the impossible ones, and what the table is."""
-    with stage("reading the lists of areas and the public table"):
-        tree = spec.tree()
-        counts, words = spec.counts(tree), _words(spec.release.description(tree), tree)
-    same = "[simulate.table] has exactly the counts of the table of the release file"
-    warn_of_copies(lambda: [same] if spec.is_own_table(tree) else [])
-    with stage("planning"):
-        settings, left_out = spec.settings(tree)
+    spec: SimulateSpec,
+    counts: Counts,
+    settings: Sequence[Method],
+    left_out: list[LeftOut],
+    how: tuple[int, int, int | None],
+) -> pl.DataFrame:
+    """Return the errors of all possible settings; add to what is left out what none releases."""
+    runs, seed, workers = how
     with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
         errors = simulate_settings(
             counts,
@@ -111,7 +135,7 @@ def _simulated(
         if len(cuboids) > 2:
             some = f"{len(cuboids)} of the cuboids, such as {some}"
         left_out.append(LeftOut(name, f"{some}, which no released table contains"))
-    return errors, left_out, words
+    return errors
 
 
 def _words(said: Description, tree: Tree) -> TableWords:

@@ -1,13 +1,13 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Codes, Int64, Levels, among
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
@@ -34,10 +34,13 @@ class CuboidCounts:
         number: int64 (cells), ascending: the row-major numbers of the cells over its axes;
             None for all possible ones.
         values: int64 (cells), records; float64 where estimates of all cells are compared.
+        withheld: int64, ascending: the numbers of the cells that are published without a count,
+            which is 0 in ``values``, as it is for whoever adds up the others.
     """
 
     number: Int64 | None
     values: Int64
+    withheld: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
@@ -60,6 +63,18 @@ class CuboidCounts:
             return CuboidCounts(None, sums.ravel())
         nodes = Nodes.exact(cell_codes(tree, given, self.number), self.values)
         return CuboidCounts(*sums_of_cells(tree, levels, given, nodes))
+
+    @property
+    def numbers(self) -> Int64:
+        """The numbers of the cells, of all possible ones where none are listed: int64 (cells)."""
+        return np.arange(len(self.values)) if self.number is None else self.number
+
+    def at(self, number: Int64) -> Int64:
+        """Return the counts of some cells by their numbers: int64 (numbers)."""
+        if self.number is None:
+            return self.values[number]
+        place, is_there = among(self.number, number)
+        return np.where(is_there, np.append(self.values, 0)[place], 0)
 
     def dense(self, cells: int) -> Int64:
         """Return the counts of all possible cells: int64 (cells)."""

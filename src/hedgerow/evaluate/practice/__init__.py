@@ -1,0 +1,1 @@
+"""What offices do today instead: rounding, suppression and cell keys, beside a release."""
