@@ -71,10 +71,11 @@ def test_lines_of_the_page_give_the_hash_that_stands_beside_them(
     (folder / "release.toml").write_text(text, encoding="utf-8")
     assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
     tab = opened(browser, folder / "plan.html")
-    signed = 0
-    for button in tab.locator("#presets button").all():
+    signed, presets = 0, tab.locator("#presets button").all()
+    own = tab.locator("#value").input_value()
+    for button in presets:
         button.click()
-        for step in (0, 120, 240, 97):
+        for step in (own, 0, 97):
             moved(tab, "#value", step)
             plan = planned(folder, capsys, pasted(text, tab.locator("#lines").inner_text()))
             shown = tab.locator("#hash").inner_text().replace(" ", "")
@@ -82,7 +83,7 @@ def test_lines_of_the_page_give_the_hash_that_stands_beside_them(
                 assert shown == plan["sha256"]
                 signed += 1
             assert_same_errors(tab, plan)
-    assert signed >= 2
+    assert signed > len(presets)
     assert tab.complaints == []
 
 

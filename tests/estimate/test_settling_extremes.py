@@ -12,7 +12,7 @@ from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.spine.support import Part
 from tests.estimate.spine.random_families import Family, rounded
 
-CHILDREN = 1_000_000
+CHILDREN = 200_000
 
 
 def family(z, above, low=0, high=1 << 53, sizes=(), groups=1):
@@ -109,8 +109,8 @@ def test_units_of_equal_cost_within_bounds_go_to_every_cell_alike():
     assert counts.tolist() == [300] * 7
 
 
-@pytest.mark.parametrize("total", [1, 300_000])
-def test_a_million_children_of_one_parent(total):
+@pytest.mark.parametrize("total", [1, 60_000])
+def test_very_many_children_of_one_parent(total):
     z = np.random.default_rng(5).normal(total / CHILDREN, 3, (CHILDREN, 1))
     assert settle_family(z[:, 0], total).sum() == total
     _, out = rounded(family(z, np.array([[total]])))

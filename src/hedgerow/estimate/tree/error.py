@@ -80,7 +80,8 @@ def weighted_variance_and_gradient(
                 return float("inf"), np.full(len(own), -np.inf)
             continue
         beyond[t - 1] += beyond[t]  # an unmeasured only child has its parent's estimate
-    return Passes.of(shapes, own, combine=combine).value_and_gradient(beyond[: last + 1])
+    passes = Passes.of(shapes, own, combine=combine)
+    return passes.value_and_gradient(beyond[: last + 1], passes.down())
 
 
 def _checked(shapes: Shapes, own_variance: Numbers) -> Float64:
@@ -201,13 +202,15 @@ class Passes:
             by_depth[t] = by_depth[t - 1] if self.shapes.is_single(t) else np.inf
         return by_depth
 
-    def value_and_gradient(self, weight: Sequence[Float64] | Float64) -> tuple[float, Float64]:
+    def value_and_gradient(
+        self, weight: Sequence[Float64] | Float64, totals: dict[int, Float64]
+    ) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
-        Weights of a depth may differ by distinct subtree. The passes backwards: first the one down,
-        whose adjoints begin at the leaves, then the one up, whose adjoints begin at the root.
+        Weights of a depth may differ by distinct subtree; totals are what `down` returns. The
+        passes backwards: first the one down, whose adjoints begin at the leaves, then the one up,
+        whose adjoints begin at the root.
         """
-        totals = self.down()
         value = float(sum((weight[t] * total).sum() for t, total in totals.items()))
         by_combined = {t: np.zeros_like(u) for t, u in self.combined.items()}
         by_family = {t: np.zeros_like(s) for t, s in self.family.items()}

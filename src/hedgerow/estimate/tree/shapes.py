@@ -111,17 +111,23 @@ class Shapes:
         The distinct subtrees of either depth as an array of three dimensions: axes before the one
         that is refined, that axis, axes after it.
         """
-        axis, level = self.steps[depth - 1]
-        counts = self.counts(depth)
         if not self.fit:
             raise EstimateError(
                 "a depth of this tree has more than 2^24 distinct subtrees, "
                 "too many for the exact error of all its nodes; refine the axis with the most "
                 "irregular families first"
             )
-        before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
-        upper, lower = len(self.levels[axis][level - 1].nodes), counts[axis]
-        return self.levels[axis][level - 1], (before, upper, after), (before, lower, after)
+        return self._refinements[depth - 1]
+
+    @cached_property
+    def _refinements(self) -> list[tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]]:
+        found = []
+        for depth, (axis, level) in enumerate(self.steps, start=1):
+            above, counts = self.levels[axis][level - 1], self.counts(depth)
+            before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
+            upper, lower = (before, len(above.nodes), after), (before, counts[axis], after)
+            found.append((above, upper, lower))
+        return found
 
     def nodes(self, depth: int) -> Float64:
         """Return how many nodes have each distinct subtree of a depth: one dimension an axis."""

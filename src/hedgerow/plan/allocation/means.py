@@ -269,7 +269,7 @@ class Along(Means):
             weights = [np.zeros(())] * len(own)
             for t, n, part in zip(self.depths, nodes, np.split(by, ends), strict=True):
                 weights[t] = part.reshape(n.shape) / n
-            return self._by_share(passes.value_and_gradient(weights)[1], shares)
+            return self._by_share(passes.value_and_gradient(weights, sums)[1], shares)
 
         return np.concatenate([v.ravel() for v in each]), back
 
