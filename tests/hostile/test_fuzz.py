@@ -26,7 +26,7 @@ from tests.hostile.mutations import (
     toml,
 )
 
-TRIED = int(os.environ.get("HEDGEROW_FUZZ", "40"))
+TRIED = int(os.environ.get("HEDGEROW_FUZZ", "20"))
 thorough = settings(max_examples=TRIED, deadline=None, suppress_health_check=list(HealthCheck))
 kinds = st.sampled_from(sorted(TABLES))
 

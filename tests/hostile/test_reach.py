@@ -178,7 +178,7 @@ def chosen(role: str) -> dict[str, tuple[str, disguises.Maker]]:
     of_maps = role in {"shapes", "export"}
     honest = disguises.HONEST_MAPS if of_maps else disguises.HONEST_LISTS
     makers = disguises.MAPS if of_maps else disguises.LISTS
-    if role in {"lookup", "prior", "export"}:
+    if role in {"public", "lookup", "prior", "export"}:
         makers = {name: makers[name] for name in (TELLING_MAPS if of_maps else TELLING_LISTS)}
     else:
         assert len(makers) >= 40

@@ -188,6 +188,7 @@ def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
 
 
 @every_workload
+@pytest.mark.sweep(2)
 def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name, seed):
     this = made(name, seed)
     known = estimated_together(this.plan)
@@ -215,7 +216,7 @@ def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name,
 
 
 def lookups(tree):
-    """Overlapping areas of the nodes of every level that one column tells, alone and by others."""
+    """Overlapping areas of the nodes of every level that one column tells; levels beside them."""
     for axis in tree.axes:
         others = {other.name: other.levels[0] for other in tree.axes if other is not axis}
         for level in range(1, axis.depth + 1):
@@ -223,11 +224,11 @@ def lookups(tree):
             if codes.width == 1:
                 turns = codes.with_columns(area=pl.Series([f"{i % 3}" for i in range(len(codes))]))
                 first = codes[:2].with_columns(area=pl.lit("the first"))
-                yield pl.concat([turns, first]), {}
                 yield pl.concat([turns, first]), others
 
 
 @every_workload
+@pytest.mark.sweep(2)
 def test_areas_have_the_estimates_and_errors_of_dense_least_squares(name, seed):
     this = made(name, seed)
     finest = tuple(axis.depth for axis in this.tree.axes)
@@ -235,7 +236,12 @@ def test_areas_have_the_estimates_and_errors_of_dense_least_squares(name, seed):
         return
     dense = dense_of(name, seed)
     leaves = this.release.level(this.tree.name_of(finest))
-    for lookup, by in lookups(this.tree):
+    alone_and_beside = (
+        (lookup, Lookup.of(this.tree, lookup, "area"), by)
+        for lookup, others in lookups(this.tree)
+        for by in ({}, others)
+    )
+    for lookup, read, by in alone_and_beside:
         found = this.release.areas(lookup, column="area", by=by)
         dense.agrees(found, lookup)
         column, codes = lookup.columns[0], found.columns[: found.columns.index("count")]
@@ -243,7 +249,7 @@ def test_areas_have_the_estimates_and_errors_of_dense_least_squares(name, seed):
         both = found.select(*codes, "count").join(counts, on=codes, how="left").fill_null(0)
         assert both["count"].equals(both["count_right"].rename("count"))
         assert found.select(codes).equals(found.select(codes).sort(codes))
-        planned = area_forecast(Sums(this.plan, by, Lookup.of(this.tree, lookup, "area")))
+        planned = area_forecast(Sums(this.plan, by, read))
         told = planned["standard_error_of_estimate"].to_numpy()
         if not any(this.plan.public or ()):  # else zeros below what is public are not foreseen
             np.testing.assert_allclose(found["standard_error"], told, rtol=1e-6, atol=1e-5)
@@ -265,8 +271,9 @@ def answers(release):
     for _, names in combinations(release.plan.tree):
         yield ask(lambda names=names: release.cuboid(**names))
         yield ask(lambda names=names: release.cuboid(None, **names))
-    for lookup, by in itertools.islice(lookups(release.plan.tree), 2):
-        yield ask(lambda given=(lookup, by): release.areas(given[0], column="area", by=given[1]))
+    lookup, others = next(lookups(release.plan.tree), (None, {}))
+    for by in () if lookup is None else ({}, others):
+        yield ask(lambda by=by: release.areas(lookup, column="area", by=by))
 
 
 @pytest.mark.parametrize(("name", "seed"), WRITTEN)
@@ -372,13 +379,16 @@ def test_with_hardly_any_noise_counts_and_noisy_counts_are_the_truth(name, seed)
 def test_noisy_counts_are_unbiased_with_the_variance_that_they_state(name, seed):
     """α = 1e-6 each for the mean and the variance, both sides.
 
+    Of 500 counts, the fewest of a recorded plan, a mean off by 0.22 deviations and a variance of
+    1.31 times the stated one (Gaussian) are found as often as not.
+
     Also below survivors, whose own noise has no part in whether they are measured. Of running sums
     there is no noisy count; see `test_running_sums`.
     """
     case = case_of(name, seed)
     kurtosis = 6 if case.plan.mechanism is hr.DiscreteLaplace else 3
     total, squares, many, least = 0.0, 0.0, 0, np.inf
-    for bits in map(seeded_bits, range(8)):
+    for bits in map(seeded_bits, range(8 if seed is None else 2)):
         with case.limits():
             release = released(case, case.plan, bits)
         for levels, what in case.plan.by_levels.items():
