@@ -365,6 +365,7 @@ DEVELOPERS = Path(__file__).parents[1] / "docs" / "developers"
 
 
 @pytest.mark.parametrize("workload", ["chain", "cube", "named", "spine"])
+@pytest.mark.sweep(2)
 def test_the_files_that_a_small_release_enters_are_counted(workload):
     script = runpy.run_path(str(DEVELOPERS / "entered.py"))
     files = {file for file, _ in script["entered"](workload)}

@@ -28,3 +28,9 @@ def succeeds(run):
         return out
 
     return shown
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Intervals of shares resample 600 errors in place of 2,000."""
+    monkeypatch.setattr("hedgerow.cli.funds.DRAWS", 600)

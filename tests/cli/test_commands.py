@@ -15,8 +15,13 @@ import pytest
 
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples import EXAMPLES
+<<<<<<< HEAD
 from hedgerow.examples.redistricting import REDISTRICTING_SIZES
 from hedgerow.examples.redistricting_nation import RedistrictingSize
+=======
+from hedgerow.examples.census import CENSUS_SIZES, CensusSize
+from hedgerow.examples.redistricting import REDISTRICTING_SIZES, RedistrictingSize
+>>>>>>> t3
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.directory.keys import Charging
 
@@ -26,10 +31,12 @@ PATIENCE = 600  # seconds, for a machine that does much else
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory):
-    """Both small examples, written once; tests work on copies."""
+    """Two small examples, the census of 4,000 blocks, written once; tests work on copies."""
     folder = tmp_path_factory.mktemp("examples")
-    for kind, write in EXAMPLES.items():
-        write(folder / kind, "small")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CENSUS_SIZES, "small", CensusSize(3, 20, 200, 4_000, 170_000))
+        for kind in ("commuting", "census"):
+            EXAMPLES[kind](folder / kind, "small")
     return folder
 
 

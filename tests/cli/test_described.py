@@ -80,6 +80,7 @@ def test_tables_and_comparisons_say_what_they_are(run, succeeds, release_file):
     assert "  work.state  State of work" in said.splitlines()
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_funds_names_areas_beside_their_codes(succeeds, release_file):
     succeeds("release", release_file(""))
     said = succeeds("funds", "out", "--by", "home=sa2", "--by", "work=sa2", "--amount", "1000")

@@ -332,7 +332,7 @@ def test_the_file_says_what_the_tree_is_designed_for(succeeds, incomes, noise):
             incomes, '"discrete-laplace"', '"discrete-gaussian"',
             "epsilon       = 1 ", 'rho = "1/20" ', 'measure = "all"', "",
         )  # fmt: skip
-    edit(incomes, "bins = 40", "bins = 1000")
+    edit(incomes, "bins = 40", "bins = 300")
     found, objective = {}, '\nobjective = "cdf"'
     edit(incomes, 'method = "distribution"', 'method = "distribution"' + objective)
     for wanted, design in {
@@ -345,7 +345,7 @@ def test_the_file_says_what_the_tree_is_designed_for(succeeds, incomes, noise):
         spec = ReleaseSpec(incomes)
         found[wanted] = plan = spec.plan(spec.tree())
         axis = plan.tree.axes[0]
-        best = hr.best_branching(1000, mechanism=plan.mechanism, objective=design)
+        best = hr.best_branching(300, mechanism=plan.mechanism, objective=design)
         if plan.measure == hr.All():
             assert [axis.size(k) for k in range(1, axis.depth + 1)] == list(best.sizes)
             assert plan.shares[1:] == best.shares

@@ -64,6 +64,7 @@ def test_sums_of_a_table_have_intervals_and_others_a_sentence(succeeds, refuses,
     refuses("a workload of named cuboids has no depths", "table", folder / "out", "--depth", "1")
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_directory_is_verified_compared_shared_and_estimated_again(succeeds, folder, tmp_path):
     said = succeeds("check", folder / "out")
     assert "destination.region: every count is the sum of those of destination.municipality" in said

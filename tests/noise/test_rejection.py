@@ -83,6 +83,7 @@ def test_a_word_that_agrees_with_the_ratio_is_settled_by_the_next_digits(nudge):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", WIDE, ids=repr)
+@pytest.mark.sweep(2)
 def test_a_block_on_a_threshold_is_settled_even_in_the_far_tail(mechanism):
     sampler = rejection(mechanism.law)
     law, width = sampler.blocks.law, 1 << sampler.width_bits
