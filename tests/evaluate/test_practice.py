@@ -11,7 +11,7 @@ import hedgerow as hr
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import CuboidCounts, Setting
 from hedgerow.evaluate.practice.cell_key import CellKey, PerturbationTable
-from hedgerow.evaluate.practice.figures import FOUND, USE, beside, beside_tables
+from hedgerow.evaluate.practice.figures import ADDED, FOUND, USE, beside, beside_tables
 from hedgerow.evaluate.practice.practice import Practice, cell_keys, record_keys, refinements
 from hedgerow.evaluate.practice.rounding import Rounding
 from hedgerow.evaluate.practice.strategies import read_strategies
@@ -292,6 +292,34 @@ def test_the_attack_finds_cells_that_a_sum_tells_and_none_that_are_hidden_well(c
     for each in found.values():
         assert each[FOUND, "from the published number"] == 0
         assert each[FOUND, "from 20 sums to order"] == 1
+
+
+def test_a_sum_with_another_hidden_cell_tells_nothing_and_spoils_no_other():
+    """Both hidden cells are alone in their rows, but not in their column; 10 is no target."""
+    counts, plan = table_of([[6, 20], [7, 10]])
+    found = figures(counts, plan, Primary(plan=plan, name="primary", threshold=10))["primary"]
+    assert found[FOUND, "from tables' differences"] == 1
+    assert found[FOUND, "saying the commonest"] == 1 / 2
+    assert found[USE, "cells without a number"] == 2 / 9
+
+
+def test_a_total_without_a_number_does_not_add_up():
+    counts, plan = table_of([[3]])
+    found = figures(counts, plan, Primary(plan=plan, name="primary", threshold=10))["primary"]
+    assert found[USE, "totals that do not add up"] == 1
+
+
+def test_figures_are_means_over_runs_and_sums_are_of_finer_cells():
+    counts, plan = table_of(range(11, 51))
+    method = Rounding(plan=plan, name="random", base=5, at_random=True)
+    both, *alone = (
+        beside(counts, [method], plan, bits, runs)
+        for bits, runs in ((seeded_bits, 2), (seeded_bits, 1), (lambda _: seeded_bits(1), 1))
+    )
+    assert both.filter(pl.col("group") == ADDED)["figure"].to_list() == ["total"]
+    means = (alone[0]["random"] + alone[1]["random"]) / 2
+    assert alone[0]["random"].to_list() != alone[1]["random"].to_list()
+    assert both["random"].to_list() == means.to_list()
 
 
 def test_sums_made_to_order_average_noise_away_but_not_that_of_one_release(tmp_path):
