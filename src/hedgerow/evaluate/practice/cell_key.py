@@ -138,7 +138,8 @@ class CellKey(Practice):
         last = self.table.moments().row(-1, named=True)
         return (
             f"{self.name} changes counts by at most {self.table.bound:,}; from {last['count']:,} "
-            f"on with a variance of {last['variance']:.3g}, and {last['kept']:.0%} stay as they are."
+            f"on with a variance of {last['variance']:.3g}, and {last['kept']:.0%} stay as they "
+            f"are."
         )
 
     def answered(self, counts: Int64, keys: UInt64) -> Int64:
