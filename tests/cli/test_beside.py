@@ -58,6 +58,8 @@ def test_a_release_stands_beside_what_offices_do(succeeds, file):
     for group in GROUPS:
         assert f"{group} (confidential):" in shown
     assert max(map(len, shown.splitlines())) <= 80
+    said_of_keys = "cell-key:keys changes counts by at most 2; from 2 on with a variance of 0.9"
+    assert f"{said_of_keys}, and 41% stay as they are." in " ".join(shown.split())
     first, *others = [line.split() for line in shown.splitlines() if "Hedgerow  " in line]
     assert first[:2] == ["Hedgerow", "rounding:5"]
     assert all(heading[0] == "Hedgerow" for heading in others)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from hedgerow.cli.terminal import say, stage, stdout
+from hedgerow.cli.terminal import say, stage
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.practice.figures import (
     ADDED,
@@ -59,4 +59,5 @@ def show_beside(
         unit = f", in {unit_of(plan)}" if group in {PUBLISHED, ADDED} else ""
         say(f"{group}{unit} ({about}):\n")
         say("\n\n".join(map(aligned, beside_tables(frame, group))) + "\n")
-    stdout.print(f"{fill(NOTES, WIDTH)}\n")
+    about_them = " ".join(filter(None, [NOTES, *(method.about for method in practice)]))
+    say(f"{fill(about_them, WIDTH)}\n")

@@ -132,6 +132,16 @@ class CellKey(Practice):
 
     table: PerturbationTable
 
+    @property
+    def about(self) -> str:
+        """What the table does to large counts."""
+        last = self.table.moments().row(-1, named=True)
+        return (
+            f"{self.name} changes counts by at most {self.table.bound:,}; from {last['count']:,} "
+            f"on with a variance of {last['variance']:.3g}, and {last['kept']:.0%} stay as they "
+            f"are."
+        )
+
     def answered(self, counts: Int64, keys: UInt64) -> Int64:
         """Return the counts with their noise."""
         return counts + self.table.added(counts, unit_keys(keys))

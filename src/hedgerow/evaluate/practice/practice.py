@@ -58,6 +58,11 @@ class Practice(ABC):
             keys: uint64 (cells): the fractional parts of the sums of their record keys, times 2⁶⁴.
         """
 
+    @property
+    def about(self) -> str:
+        """What its name does not say, in a sentence; nothing unless overridden."""
+        return ""
+
     def facts(self) -> TextByName:
         """Return nothing: there is no budget, and so no promise."""
         return {}
