@@ -61,14 +61,15 @@ WORKLOADS = {
 }
 
 
-def estimates_of(plan, counts, variances, seed):
-    """Estimates and variances of each cuboid that is asked for, of one release."""
-    run = TablesFlow(plan, Drawn(counts, plan, seeded_bits(seed)))
+def estimates_of(plan, counts, asked):
+    """Of each release the estimates and variances of each cuboid that is asked for."""
+    runs = (TablesFlow(plan, Drawn(counts, plan, seeded_bits(seed))) for seed in range(RELEASES))
     if isinstance(plan.measure, hr.Survivors):  # each cell is listed, and survives
-        nodes, _ = by_cuboid(Pass(run).results())
-        return {k: (nodes[k].estimate, nodes[k].variance) for k in variances}
-    found = run.estimates(variances)
-    return {k: (found[k].ravel(), variance) for k, variance in variances.items()}
+        every = (by_cuboid(Pass(run).results())[0] for run in runs)
+        return [{k: (nodes[k].estimate, nodes[k].variance) for k in asked} for nodes in every]
+    variances = {k: plan.design.each(k).ravel() for k in asked}
+    every = (run.estimates(asked) for run in runs)
+    return [{k: (found[k].ravel(), variances[k]) for k in asked} for found in every]
 
 
 @pytest.mark.slow
@@ -78,6 +79,10 @@ def estimates_of(plan, counts, variances, seed):
 def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     workload, noise, monkeypatch
 ):
+    """Found as often as not where a share is below 0.906 in a cell, or in 36 cells below 0.943.
+
+    Above, no share is surely more than 0.96: intervals are of whole counts, hence a little wide.
+    """
     cuboids, measure, is_exact = WORKLOADS[workload]
     if not is_exact:  # a spine is always exact
         monkeypatch.setattr(general, "MOST_DENSE", 0)
@@ -87,8 +92,7 @@ def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     assert set(asked) >= set(plan.levels), "sums of tables, too"
     truth = {k: true_table(counts, k).ravel() for k in asked}
     errors = {k: CuboidErrors.of(plan, k, counts.total) for k in asked}
-    variances = {k: plan.design.each(k).ravel() for k in asked}
-    releases = [estimates_of(plan, counts, variances, seed) for seed in range(RELEASES)]
+    releases = estimates_of(plan, counts, asked)
     for k in asked:
         estimate, variance = np.array([found[k] for found in releases]).swapaxes(0, 1)
         low, high = errors[k].interval(estimate.ravel(), variance.ravel(), USUAL)
