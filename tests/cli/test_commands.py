@@ -16,7 +16,8 @@ import pytest
 from hedgerow.errors import OUTSIDE
 from hedgerow.examples import EXAMPLES
 from hedgerow.examples.census import CENSUS_SIZES, CensusSize
-from hedgerow.examples.redistricting import REDISTRICTING_SIZES, RedistrictingSize
+from hedgerow.examples.redistricting import REDISTRICTING_SIZES
+from hedgerow.examples.redistricting_nation import RedistrictingSize
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.directory.keys import Charging
 

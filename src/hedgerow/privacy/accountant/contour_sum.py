@@ -160,7 +160,7 @@ def _sieve(
 @compiled
 def _revivals(low: float, high: float, radius: float) -> float:
     """Return how many multiples of 2π lie within ``radius`` of an interval of angles."""
-    return max(np.floor((high + radius) / _TURN) - np.ceil((low - radius) / _TURN) + 1, 0.0)
+    return float(max(np.floor((high + radius) / _TURN) - np.ceil((low - radius) / _TURN) + 1, 0.0))
 
 
 def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
