@@ -156,12 +156,12 @@ class Asked:
             yield from self._off_the_chain(content)
         if self.is_column:
             cumulative = Cumulative.of_release(content)
-            edges = np.arange(1, cumulative.bins + (cumulative.told.total is None))
+            edges = np.arange(1, cumulative.bins + (cumulative.errors.total is None))
             variance = cumulative.error.between(np.zeros_like(edges), edges)
             true = np.cumsum(self.dense.truth(tree.chain[-1]))[edges - 1].astype(np.int64)
             estimate = cumulative.estimate[edges]
             name = "counts below edges"
-            yield name, self.reach.held(name, cumulative.told, estimate, variance, true)
+            yield name, self.reach.held(name, cumulative.errors, estimate, variance, true)
 
     def _off_the_chain(self, content):
         """Sums by cuboids off the chain that are listed and have an interval."""

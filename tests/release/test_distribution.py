@@ -250,7 +250,7 @@ def test_simultaneous_bands_never_fall_and_hold_the_pointwise_ones_when_raw():
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_column_is_a_valid_release(kind):
     made = simulated(RANGES, [], 3, **KINDS[kind])
-    if made.cumulative.told.total == 0:
+    if made.cumulative.errors.total == 0:
         assert made.cdf.select("count", "cdf", "low", "high").sum().row(0) == (0, 0, 0, 0)
         assert made.count_between(3, 4).high == 0
     assert (made.cdf["low"] == 0).sum() > BINS / 2
