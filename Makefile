@@ -45,12 +45,12 @@ demo: $(RUN)
 	      "release demo/$$kind/release.toml" "check demo/$$kind/out" \
 	      "compare demo/$$kind/release.toml" "table demo/$$kind/out --depth 1"; do \
 	    said=demo/$$kind-$${step%% *}.txt; echo "\$$ hedgerow $$step"; \
-	    $(BIN)/hedgerow $$step > $$said 2> demo/errors.txt || { cat demo/errors.txt >&2; exit 1; }; \
+	    $(BIN)/hedgerow $$step > $$said 2> $$said.log || { cat $$said $$said.log >&2; exit 1; }; \
 	    case $$step in plan*|release*|check*|table*) \
 	      awk 'NF {print; begun = 1} !NF && begun {exit}' $$said;; esac; \
 	  done; \
 	done
-	@rm demo/errors.txt; echo "Open demo/commuting/out/report.html and demo/census/out/report.html;" \
+	@echo "Open demo/commuting/out/report.html and demo/census/out/report.html;" \
 	  "what else was said: demo/*.txt"
 
 # One thread a worker: matrices are small, and threads that wait for each other cost many times more.

@@ -39,7 +39,7 @@ from studies.tables import census_of, trips_between
 
 RUNS = 5
 METHODS = "rounding:5,random-rounding:5,suppression:10,cell-key"
-OWN, KEYS, ROUNDED = "Hedgerow", "cell-key:D5V3js2", "rounding:5"
+OWN, KEYS, ROUNDED, AT_RANDOM = "Hedgerow", "cell-key:D5V3js2", "rounding:5", "random-rounding:5"
 PERTURBATION = """
 0 3 4 5 6 7 8 9 10 11 12 13
 1
@@ -60,8 +60,8 @@ PERTURBATION = """
 TEXT = """# Beside what offices do today
 
 Made by `make studies`: three public tables under Hedgerow, rounding to 5 (to the nearest multiple,
-and at random without bias), suppression below 10 (with further cells, so that no single sum gives a
-small one away) and cell keys by a published table of perturbation (R's `ptable`: at most ±5,
+and at random without bias), suppression below 10 (with further cells, so that no single sum gives
+one away) and cell keys by a published table of perturbation (R's `ptable`: at most ±5,
 variance 3, never 1 or 2). Every method publishes the same cuboids. Figures are means over {runs}
 runs under seeds; errors are means over the cells above 0. Under suppression a cell is exact or
 blank; a blank is no error of the numbers published, and counts as 0 in sums. `hedgerow compare
@@ -70,20 +70,24 @@ blank; a blank is no error of the numbers published, and counts as 0 in sums. `h
 {lead}
 
 An office that publishes a total for itself makes it as close as a cell; it then differs from the
-sum of its cells. The attacks are run, not asserted (`hedgerow.evaluate.practice.attack`). What a
-guess hits by chance is among the hits, so they stand beside what who knows nothing hits; where
-noise is small, as in Rhode Island, the released number is a good guess.
+sum of its cells. The attacks are run (`hedgerow.evaluate.practice.attack`), but for sums to order
+of Hedgerow's release, which are the sums of its cells. What a guess hits by chance is among the
+hits, so they stand beside what who knows nothing hits; none of them is the best that is possible.
+Where noise is small, as in Rhode Island, the released number is a good guess. What ranges of hidden
+cells tell is not tried.
 
 ![Mean error of sums by how many cells they add]({picture})
 """
 LEAD = (
     "{name}: a single {cell} is closer to the truth under cell keys, off by {key:.2g} on average, "
-    "against {own:.2g} with Hedgerow. What leaves a region, added up from about {many:,.0f} "
-    "published cells, is off by {own_sum:,.0f} with Hedgerow, by {key_sum:,.0f} under cell keys "
-    "and by {round_sum:,.0f} after rounding. Under cell keys {apart:.0%} of the totals differ from "
-    "the sum of their cells, and who may ask for {sums} sums made to order hits {found:.0%} of the "
-    "counts from 1 to 9; of Hedgerow's release, which adds up, {own_found:.0%}, whatever sums are "
-    "asked."
+    "against {own:.2g} with Hedgerow, and so is what leaves a region, which all of them publish, "
+    "off by {key_all:.2g} against {own_sum:,.0f}. Added up from about {many:,.0f} published cells, "
+    "as areas of a reader's own are, it is off by {own_sum:,.0f} with Hedgerow, by {key_sum:,.0f} "
+    "under cell keys, by {random_sum:,.0f} after random rounding and by {round_sum:,.0f} after "
+    "rounding to the nearest. Under cell keys {apart:.0%} of the totals differ from the sum of "
+    "their cells, and who may ask for {sums} sums of any cells hits {found:.0%} of the counts from "
+    "1 to 9; of Hedgerow's release, which adds up, {own_found:.0%}, whatever sums are asked. "
+    "Saying the commonest count hits {blind:.0%}."
 )
 
 
@@ -173,12 +177,13 @@ def lead(case: Case, figures: pl.DataFrame) -> str:
     finest = figures.filter(pl.col("group") == PUBLISHED).to_dicts()[-1]
     sums = figures.filter(pl.col("group") == ADDED, pl.col("figure") != "total")
     largest = max(sums.to_dicts(), key=lambda row: row["added"])
-    found = of[FOUND, f"from {SUMS} sums to order"]
+    found, published = of[FOUND, f"from {2 * SUMS} sums to order"], of[PUBLISHED, largest["figure"]]
     text = LEAD.format(
         name=case.name, cell=case.cell, key=finest[KEYS], own=finest[OWN],
         many=largest["added"], own_sum=largest[OWN], round_sum=largest[ROUNDED],
         key_sum=largest[KEYS], apart=of[USE, "totals that do not add up"][KEYS],
-        sums=SUMS, found=found[KEYS], own_found=found[OWN],
+        sums=2 * SUMS, found=found[KEYS], own_found=found[OWN], key_all=published[KEYS],
+        random_sum=largest[AT_RANDOM], blind=of[FOUND, "saying the commonest"][OWN],
     )  # fmt: skip
     return fill(text, 100)
 

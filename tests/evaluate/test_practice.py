@@ -157,8 +157,24 @@ def test_a_table_for_magnitudes_and_no_table_are_refused(tmp_path):
     odd = "\n".join([f"{lines[0]};type", *(f"{line};odd" for line in lines[1:])])
     with pytest.raises(hr.SpecError, match="for magnitudes"):
         read(tmp_path, odd)
-    with pytest.raises(hr.SpecError, match="no file of columns"):
+    with pytest.raises(hr.SpecError, match=r"cannot read 'missing\.txt'"):
         PerturbationTable.read(tmp_path / "missing.txt")
+    for bad in (" i;i;j;p;v;p_int_ub\n0;0;0;1;0;1", "\x00", "i;j"):
+        with pytest.raises(hr.SpecError, match=r"no file of columns|has no column"):
+            read(tmp_path, bad)
+
+
+def test_no_key_finds_the_row_of_another_count(tmp_path):
+    """Files end a count at 0.99999999, where they have eight digits."""
+    short = STANDARD.replace(" 2;1.00000000", " 2;0.99999990")
+    assert short != STANDARD
+    table, every = read(tmp_path, short), np.arange(3)
+    last = np.nextafter(1, 0)
+    assert (table.added(every, np.full(3, last)) >= -every).all()
+    assert (
+        table.added(every, np.full(3, last))
+        == read(tmp_path, STANDARD).added(every, np.full(3, last))
+    ).all()
 
 
 # Suppression
@@ -238,6 +254,17 @@ def test_in_a_large_cube_no_sum_has_one_hidden_cell_alone():
     many = np.bincount(cells.total, hidden[cells.cell])
     assert (many != 1).all()
     assert hidden.any()
+
+
+def test_cells_of_1_are_not_left_alone_with_each_other():
+    """Counts are whole: 14 = 12 + two hidden ones says that both are 1."""
+    counts, plan = table_of([[1, 1, 12, 30], [9, 9, 9, 9]])
+    cells = tied(counts, plan)
+    for hide in (cells.hide_by_sums, lambda small: cells.hide_by_sums(cells.hide_by_solver(small))):
+        hidden = hide(cells.counts < 2)
+        inner = hidden[cells.start[1, 1]]
+        assert inner[:2].all()
+        assert inner[2] or hidden[cells.start[1, 0]][0]
     assert not hidden.all()
 
 
@@ -291,7 +318,7 @@ def test_the_attack_finds_cells_that_a_sum_tells_and_none_that_are_hidden_well(c
     assert found["both"][blank] > found["primary"][blank] > 0
     for each in found.values():
         assert each[FOUND, "from the published number"] == 0
-        assert each[FOUND, "from 20 sums to order"] == 1
+        assert each[FOUND, "from 40 sums to order"] == 1
 
 
 def test_a_sum_with_another_hidden_cell_tells_nothing_and_spoils_no_other():
@@ -303,10 +330,14 @@ def test_a_sum_with_another_hidden_cell_tells_nothing_and_spoils_no_other():
     assert found[USE, "cells without a number"] == 2 / 9
 
 
-def test_a_total_without_a_number_does_not_add_up():
+def test_what_has_no_number_contradicts_nothing():
+    """Rows of 5 and 40: the first has no number, a cell of the second has none; columns add up."""
+    counts, plan = table_of([[3, 2], [20, 20], [20, 20]])
+    found = figures(counts, plan, Primary(plan=plan, name="primary", threshold=10))["primary"]
+    assert found[USE, "totals that do not add up"] == 0
     counts, plan = table_of([[3]])
     found = figures(counts, plan, Primary(plan=plan, name="primary", threshold=10))["primary"]
-    assert found[USE, "totals that do not add up"] == 1
+    assert found[USE, "totals that do not add up"] is None
 
 
 def test_figures_are_means_over_runs_and_sums_are_of_finer_cells():
@@ -331,7 +362,7 @@ def test_sums_made_to_order_average_noise_away_but_not_that_of_one_release(tmp_p
         Setting("own", plan, hr.Euclidean()),
     )
     found = figures(counts, plan, keys, setting)
-    own, ordered = (FOUND, "from the published number"), (FOUND, "from 20 sums to order")
+    own, ordered = (FOUND, "from the published number"), (FOUND, "from 40 sums to order")
     assert 0.3 < found["keys"][own] < 0.5  # kept: 0.3625 and 0.40928
     assert found["keys"][ordered] > 0.8  # √(2 × 0.9 / 20) = 0.3: 0.5 is 1.67 of that
     assert found["own"][own] == found["own"][ordered]
@@ -370,9 +401,12 @@ def test_tables_fit_a_terminal_and_no_figure_is_shortened():
         ("rounding", "takes METHOD:VALUE such as rounding:5, got 'rounding'"),
         ("rounding:1", "must be a whole number from 2"),
         ("rounding:five", "must be a whole number from 2"),
-        ("suppression:-3", "must be a whole number of at least 2"),
+        ("suppression:-3", r"must be a whole number from 2 to 2\^40"),
+        (f"suppression:{'9' * 5000}", r"must be a whole number from 2 to 2\^40"),
+        (",".join(f"rounding:{k}" for k in range(2, 11)), "gives 9 methods; give at most 8"),
+        ("cell-key:/dev/zero", "'zero'"),
         ("rounding:5,rounding:5", "gives 'rounding:5' twice"),
-        ("cell-key:nothing.txt", "'nothing.txt' is no file of columns"),
+        ("cell-key:nothing.txt", "cannot read 'nothing.txt'"),
     ],
 )
 def test_methods_that_are_not_there_are_refused(words, said):

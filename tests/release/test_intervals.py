@@ -107,6 +107,7 @@ def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
         assert share >= 0.95 - room, k
         if noise == "wide gaussian" and is_exact:
             assert share - room <= 0.96, k
+            assert share <= 0.975, k  # where a cuboid has few cells, too
 
 
 def coefficients(shape, variances):

@@ -43,6 +43,8 @@ from hedgerow.spec.other_file import read_measurements
 from hedgerow.text import Texts, one_line, visible
 
 NOT_VERIFIED = 3
+NAMED = 5
+"""Checks that are named in the first line."""
 FIRST_CHECKS = 3
 """Digests, plan and domain: if one of these fails, nothing else can be checked."""
 
@@ -58,14 +60,18 @@ def check(directory: Directory) -> None:
         findings = check_directory(directory)
     checks, failed = len(findings), sum(bool(finding.failure) for finding in findings)
     unverified = [finding.what for finding in findings if finding.unverified]
-    if unverified and not failed:
+    if failed:
+        stdout.print(f"{failed} of {checks} checks failed.\n")
+    elif unverified:
+        some, more = unverified[:NAMED], len(unverified) - NAMED
+        others = f"; and {more:,} more" if more > 0 else ""
         say(
             f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
-            f"verified: {'; '.join(unverified)}.\n"
+            f"verified: {'; '.join(some)}{others}.\n"
         )
-    elif not failed:
+    else:
         stdout.print(f"All {checks} checks passed.\n")
-    for finding in sorted(findings, key=lambda finding: finding.passed):
+    for finding in sorted(findings, key=lambda each: (each.passed, not each.failure)):
         stdout.print(_line(finding))
     if failed:
         rest = "" if checks > FIRST_CHECKS else "; the others depend on these and were not made"

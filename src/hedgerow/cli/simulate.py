@@ -90,7 +90,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if strategies and first is None:
         raise SpecError("--beside needs a setting with a plan, and [simulate] leaves none")
     practice = [] if first is None else methods_of(strategies, first.plan)
-    errors = _simulated(spec, counts, [*settings, *practice], left_out, (runs, seed, workers))
+    errors = _simulated(spec, counts, settings, left_out, (runs, seed, workers))
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")

@@ -16,6 +16,7 @@ import numpy as np
 from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
 from hedgerow.evaluate.method import CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
+    APART,
     WITHHELD,
     Practice,
     cell_keys,
@@ -29,9 +30,10 @@ from hedgerow.tables.counts import Counts
 SMALL = 10
 """Below it a count is a target."""
 SUMS, CELLS = 20, 100
-"""How many sums made to order an attacker asks for, and of how many other cells each is."""
+"""How many pairs of sums made to order an attacker asks for, one of them with the target, and of
+how many other cells each is."""
 MOST_TARGETS = 2000
-CHOICES = (2,)
+CHOICES = (APART, 2)
 """The place of the random choices of an attacker."""
 
 
@@ -67,7 +69,8 @@ class Targets:
     def recovered(self, guess: Float64) -> float:
         """Return the share of the targets that a guess, NaN for none, hits exactly."""
         exact = self.true.values[self.place]
-        return float((np.rint(guess) == exact).mean()) if len(exact) else np.nan
+        within = np.clip(np.rint(guess), 1, SMALL - 1)  # as targets are; of no guess none
+        return float((within == exact).mean()) if len(exact) else np.nan
 
     def commonest(self) -> float:
         """Return the share that the commonest count among the targets hits; NaN of none."""

@@ -15,10 +15,12 @@ from hedgerow.arrays import Float64, Int64, UInt64
 from hedgerow.errors import SpecError
 from hedgerow.evaluate.practice.practice import Practice
 from hedgerow.evaluate.practice.rounding import unit_keys
+from hedgerow.machine import read_small_file
 
 COLUMNS = ("i", "j", "p", "v", "p_int_ub")
 CLOSE = 1e-6
 """Probabilities are written with eight digits."""
+MOST_BYTES = 1 << 24
 MOST = 1 << 20
 """No office adds more records to a cell."""
 
@@ -47,12 +49,13 @@ class PerturbationTable:
         Raises:
             SpecError: the file cannot be read, or is no table of perturbation for counts.
         """
+        content = read_small_file(path, MOST_BYTES, repr(path.name), SpecError)
         try:
-            text = pl.read_csv(path, separator=";", infer_schema=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
+            text = pl.read_csv(content.decode().encode(), separator=";", infer_schema=False)
+            text = text.rename(str.strip).with_columns(pl.all().str.strip_chars())
+        except (UnicodeDecodeError, pl.exceptions.PolarsError) as error:
             kind = type(error).__name__
             raise SpecError(f"{path.name!r} is no file of columns by semicolons: {kind}") from error
-        text = text.rename(str.strip).with_columns(pl.all().str.strip_chars())
         missing = [name for name in COLUMNS if name not in text.columns]
         if missing:
             raise SpecError(
@@ -69,13 +72,17 @@ class PerturbationTable:
         fault = next(_faults(count, result, chance, noise, until), None)
         if fault is not None:
             raise SpecError(f"{path.name!r} is no table of perturbation for counts: {fault}")
+        # written with eight digits: each count's bounds go up, and the last one is 1
+        until = np.maximum.accumulate(count + np.minimum(until, 1)) - count
+        until[np.flatnonzero(np.diff(count, append=np.inf))] = 1.0
         return cls(count.astype(np.int64), noise.astype(np.int64), chance, until)
 
     def added(self, counts: Int64, keys: Float64) -> Int64:
         """Return the noise of cells by their counts and keys in [0, 1): int64 (cells)."""
         row = np.minimum(counts, self.count[-1])
         # rows of a count lie between it and the next one, so one search finds count and key
-        found = np.searchsorted(self.count + self.until, row + keys, side="right")
+        below_one = np.minimum(keys, 1 - 2.0**-30)  # so that no sum rounds up to the next count
+        found = np.searchsorted(self.count + self.until, row + below_one, side="right")
         return np.asarray(self.noise[np.minimum(found, len(self.noise) - 1)])
 
     @property

@@ -116,15 +116,22 @@ class Table:
         yield FOUND, "saying the commonest", self.targets.commonest()
         yield FOUND, "from the published number", self.targets.published(found)
         yield FOUND, "from tables' differences", self.targets.differenced(found)
-        yield FOUND, f"from {SUMS} sums to order", self.targets.to_order(method, found, bits)
+        yield FOUND, f"from {2 * SUMS} sums to order", self.targets.to_order(method, found, bits)
 
     def _apart(self, found: Mapping[Levels, CuboidCounts]) -> float:
-        """Return the share of the totals above 0 that are not published as their cells' sum."""
+        """Return the share of totals above 0 that are not published as their cells' sum.
+
+        Of those that have a number, as all their cells have.
+        """
         tree, apart = self.counts.tree, []
         for coarse, fine in refinements([*self.published]):
-            number, whole = self.published[coarse].numbers, found[coarse]
-            parts = found[fine].summed(tree, coarse, fine).at(number)
-            apart.append((whole.at(number) != parts) | is_withheld(whole, number))
+            number, whole, cells = self.published[coarse].numbers, found[coarse], found[fine]
+            blanks = CuboidCounts(cells.withheld, np.ones_like(cells.withheld))
+            parts, missing = (
+                each.summed(tree, coarse, fine).at(number) for each in (cells, blanks)
+            )
+            has_numbers = ~is_withheld(whole, number) & (missing == 0)
+            apart.append((whole.at(number) != parts)[has_numbers])
         return _share(apart)
 
     def _blank(self, found: Mapping[Levels, CuboidCounts]) -> float:

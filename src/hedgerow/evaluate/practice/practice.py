@@ -17,8 +17,10 @@ from hedgerow.text import TextByName
 
 WITHHELD = -1
 """The answer where a cell gets no number."""
-KEYS = (1,)
-"""The place of the record keys; those of noise are a level an axis, so no seed is used twice."""
+APART = (1 << 31) - 1
+"""Where places of noise have a level, which is less: no stream of a seed is used twice."""
+KEYS = (APART, 1)
+"""The place of the record keys."""
 
 
 def record_keys(counts: Counts, bits: Bits) -> Counts:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from pathlib import Path
 
 from hedgerow.declared import Whole, check_known
@@ -15,7 +14,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.text import visible
 
 BASE = Whole("the base of rounding", 2, 1 << 20, SpecError)
-THRESHOLD = Whole("the threshold of suppression", 2, inf, SpecError)
+THRESHOLD = Whole("the threshold of suppression", 2, 1 << 40, SpecError)
 
 Strategy = Callable[..., Practice]
 """What is left to give is the plan whose cuboids are published."""
@@ -35,7 +34,8 @@ def _cell_key(value: str) -> Strategy:
 
 
 def _number(value: str) -> int | str:
-    return int(value) if value.isascii() and value.isdecimal() else shorten(value)
+    is_whole = value.isascii() and value.isdecimal() and len(value) < LONGEST_NUMBER
+    return int(value) if is_whole else shorten(value)
 
 
 STRATEGIES: dict[str, Callable[[str], Strategy]] = {
@@ -44,7 +44,8 @@ STRATEGIES: dict[str, Callable[[str], Strategy]] = {
     "suppression": _suppression,
     "cell-key": _cell_key,
 }
-LONGEST_NAME = 18
+LONGEST_NAME, LONGEST_NUMBER = 18, 20
+MOST_METHODS = 8
 
 
 def read_strategies(words: str) -> dict[str, Strategy]:
@@ -55,7 +56,10 @@ def read_strategies(words: str) -> dict[str, Strategy]:
             file that is no table of perturbation.
     """
     found: dict[str, Strategy] = {}
-    for word in words.split(","):
+    each = words.split(",")
+    if len(each) > MOST_METHODS:
+        raise SpecError(f"--beside gives {len(each):,} methods; give at most {MOST_METHODS}")
+    for word in each:
         method, _, value = word.strip().partition(":")
         check_known(method, STRATEGIES, "method", SpecError)
         if not value:

@@ -5,16 +5,19 @@ its cells in the finer one. Cells of 0 are published. A hidden cell can be deriv
 hidden cells can change with it so that all sums stay: unless the sums' null space moves it. As all
 hidden cells are above 0, any such change that is small enough leaves them positive.
 
-In a small table each cell that can be derived gets the cheapest such change (a linear program,
-solved by HiGHS), and what it moves is hidden: the heuristic of Kelly, Golden & Assad, "Cell
-suppression: disclosure protection for sensitive tabular data" (Networks 22, 1992). In a large one
-every sum with one hidden cell alone hides its smallest other. Along a chain, where no two paths
-lead from one cell to another, that is enough: from each sum a change can go on by another hidden
-cell until it ends. Elsewhere a large table is protected against each sum, and not against several.
+Counts are whole and hidden ones at least 1: a published sum whose hidden cells are all 1 gives them
+away, too. In a small table each cell that can be derived gets the cheapest such change (a linear
+program, solved by HiGHS), and what it moves is hidden: the heuristic of Kelly, Golden & Assad,
+"Cell suppression: disclosure protection for sensitive tabular data" (Networks 22, 1992). In a large
+one every sum that gives away hidden cells by itself hides its smallest other. Along a chain, where
+no two paths lead from one cell to another, that is enough: from each sum a change can go on by
+another hidden cell until it ends. Elsewhere a large table is protected against each sum, and not
+against several, nor against what ranges of hidden cells tell.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import null_space
@@ -97,17 +100,24 @@ class TiedCells:
             bounds[cell], bounds[cells + cell] = (1, 1), (0, 0)
             cost = np.tile(np.where(hidden, 0, self.counts), 2)
             change = linprog(cost, A_eq=both, b_eq=np.zeros(sums.shape[0]), bounds=bounds).x
+            if change is None:  # the solver gave up
+                return self.hide_by_sums(hidden)
             hidden |= change[:cells] + change[cells:] > TINY
         return hidden
 
     def hide_by_sums(self, hidden: Bool) -> Bool:
-        """Return the hidden cells with others, until no sum has one hidden cell alone."""
+        """Return the hidden cells with others, until no sum gives one away by itself.
+
+        It does where one is hidden alone, or where the sum is published and all hidden are 1.
+        """
         hidden = hidden.copy()
         order = np.lexsort((-self.sign, self.counts[self.cell], self.total))
         total, cell = self.total[order], self.cell[order]
+        excess = np.where(self.sign[order] < 0, 1, self.counts[cell] - 1)  # 0 of parts of 1
         while True:
-            is_alone = np.bincount(total, hidden[cell]) == 1
-            others = np.flatnonzero(is_alone[total] & ~hidden[cell])
+            many, more = np.bincount(total, hidden[cell]), np.bincount(total, hidden[cell] * excess)
+            is_told = (many == 1) | ((many > 0) & (more == 0))
+            others = np.flatnonzero(is_told[total] & ~hidden[cell])
             if not len(others):
                 return hidden
             smallest = others[np.unique(total[others], return_index=True)[1]]
@@ -130,10 +140,20 @@ class Suppression(Practice):
 
     def released(self, counts: Counts, _bits: Bits) -> Released:
         """Yield the counts that are published of every cuboid; nothing of it is random."""
-        true = {levels: CuboidCounts.true(counts, levels) for levels in self.plan.levels}
-        tied = TiedCells.of(counts.tree, true)
-        small = tied.counts < self.threshold
-        is_small_table = len(tied.counts) <= MOST_SOLVED
-        hidden = tied.hide_by_solver(small) if is_small_table else tied.hide_by_sums(small)
-        for levels, cells in true.items():
-            yield levels, withheld(cells, hidden[tied.start[levels]], cells.values)
+        yield from published(counts, tuple(self.plan.levels), self.threshold)
+
+
+@lru_cache(maxsize=4)
+def published(
+    counts: Counts, cuboids: tuple[Levels, ...], threshold: int
+) -> tuple[tuple[Levels, CuboidCounts], ...]:
+    """Return the counts that are published of cuboids, the same in every run."""
+    true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
+    tied = TiedCells.of(counts.tree, true)
+    small = tied.counts < threshold
+    is_small_table, hidden, before = len(tied.counts) <= MOST_SOLVED, small, None
+    while not np.array_equal(hidden, before):
+        before = hidden
+        hidden = tied.hide_by_sums(tied.hide_by_solver(hidden) if is_small_table else hidden)
+    each = ((k, cells, hidden[tied.start[k]]) for k, cells in true.items())
+    return tuple((levels, withheld(cells, own, cells.values)) for levels, cells, own in each)
