@@ -151,7 +151,7 @@ def published(
     true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
     tied = TiedCells.of(counts.tree, true)
     small = tied.counts < threshold
-    is_small_table, hidden, before = len(tied.counts) <= MOST_SOLVED, small, None
+    is_small_table, hidden, before = len(tied.counts) <= MOST_SOLVED, small, ~small
     while not np.array_equal(hidden, before):
         before = hidden
         hidden = tied.hide_by_sums(tied.hide_by_solver(hidden) if is_small_table else hidden)
