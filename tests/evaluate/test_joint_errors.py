@@ -123,7 +123,8 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(plan, monkeypatch):
         else:
             drawn, variances = each_alone(monkeypatch, plan, levels)
             assert np.allclose((drawn.T * variances) @ drawn, exact, rtol=1e-7, atol=1e-7), levels
-            assert_of_law(errors_of(plan, levels)(300, 1), exact)
+            if all(isinstance(noise, hr.DiscreteGaussian) for noise in plan.noise.values()):
+                assert_of_law(errors_of(plan, levels)(300, 1), exact)
         if plan.public is not None:  # what is known exactly has no error
             known = sums_of(plan.public)
             shares = np.linalg.pinv(sums.T) @ known.T  # the sums that are public, of these cells
