@@ -54,7 +54,8 @@ demo: $(RUN)
 	  "what else was said: demo/*.txt"
 
 # One thread a worker: matrices are small, and threads that wait for each other cost many times more.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup
+# Three workers for two cores: one of them often waits for a browser, a database or a JVM.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadgroup
 
 test: lint types
 	$(PYTEST)
