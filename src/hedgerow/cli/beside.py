@@ -39,7 +39,8 @@ NOTES = (
     "An attacker guesses a count by the published number; by the mean of what the published tables "
     "tell, each sum less its other cells; or, where sums made to order are answered, by asking for "
     "sums of other cells with it and without it. A release gives one answer, whatever sums are "
-    "asked. Hedgerow alone limits what all that is published tells together."
+    "asked. A guess is rounded, and is 1 to 9. Hedgerow alone limits what all that is published "
+    "tells together."
 )
 
 

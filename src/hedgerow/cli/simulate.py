@@ -1,6 +1,6 @@
 """The command `simulate`: compare settings by simulated releases of a public table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, product
@@ -65,8 +65,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
     setting and common alternatives. Nothing simulated may be published as a release.
 
-    With --beside the methods that offices use today are compared, too, and the first setting beside
-    them, a column a method.
+    --beside shows the first setting beside the methods that offices use today, in tables of their
+    own, a column a method.
     """
     RUNS(runs, "--runs")
     if workers is not None:
@@ -90,7 +90,17 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if strategies and first is None:
         raise SpecError("--beside needs a setting with a plan, and [simulate] leaves none")
     practice = [] if first is None else methods_of(strategies, first.plan)
-    errors = _simulated(spec, counts, settings, left_out, (runs, seed, workers))
+    with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
+        errors = simulate_settings(
+            counts,
+            settings,
+            public=spec.section.public,
+            runs=runs,
+            seed=seed,
+            workers=workers,
+            progress=progress.on_fraction,
+        )
+    left_out += _without_cuboids(counts, settings)
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
@@ -111,31 +121,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
         say(f"\nPicture: {picture}")
 
 
-def _simulated(
-    spec: SimulateSpec,
-    counts: Counts,
-    settings: Sequence[Method],
-    left_out: list[LeftOut],
-    how: tuple[int, int, int | None],
-) -> pl.DataFrame:
-    """Return the errors of all possible settings; add to what is left out what none releases."""
-    runs, seed, workers = how
-    with bar(f"simulating {len(settings)} settings, {runs} releases each") as progress:
-        errors = simulate_settings(
-            counts,
-            settings,
-            public=spec.section.public,
-            runs=runs,
-            seed=seed,
-            workers=workers,
-            progress=progress.on_fraction,
-        )
+def _without_cuboids(counts: Counts, settings: Sequence[Method]) -> Iterator[LeftOut]:
+    """Yield which cuboids settings do not release, and why."""
     for name, cuboids in left_out_of(counts, settings).items():
         some = " and ".join(cuboids[:2])
         if len(cuboids) > 2:
             some = f"{len(cuboids)} of the cuboids, such as {some}"
-        left_out.append(LeftOut(name, f"{some}, which no released table contains"))
-    return errors
+        yield LeftOut(name, f"{some}, which no released table contains")
 
 
 def _words(said: Description, tree: Tree) -> TableWords:

@@ -304,8 +304,8 @@ class Cluster:
         errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
 
         def work(run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
-            found = chain.from_iterable(map(here.down, few))
-            write_run(folder, tree, errors, run, tuple(sums), found)
+            results = chain.from_iterable(map(here.down, few))
+            write_run(folder, tree, errors, run, tuple(sums), results)
             return []
 
         missing = sorted(set(range(len(runs))) - set(read_notes(folder)))

@@ -121,13 +121,13 @@ class Shapes:
 
     @cached_property
     def _refinements(self) -> list[tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]]:
-        found = []
+        refinements = []
         for depth, (axis, level) in enumerate(self.steps, start=1):
             above, counts = self.levels[axis][level - 1], self.counts(depth)
             before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
             upper, lower = (before, len(above.nodes), after), (before, counts[axis], after)
-            found.append((above, upper, lower))
-        return found
+            refinements.append((above, upper, lower))
+        return refinements
 
     def nodes(self, depth: int) -> Float64:
         """Return how many nodes have each distinct subtree of a depth: one dimension an axis."""

@@ -3,9 +3,10 @@
 The targets are cells of 1 to 9 of the finest published table. An attacker who differences published
 tables takes the cell's own number, and each published sum that contains it less its other cells.
 All numbers have about the same error, so the mean of these, each by one over how many numbers it
-takes, is the natural guess; it is rounded. One who may ask for sums made to order asks for a sum of
-other cells, and for the same with the target, again and again: the mean difference is the guess.
-Of a table that is released once every sum is added up from the same numbers, whatever is asked.
+takes, is the natural guess; it is rounded, and is 1 to 9 as the targets are. One who may ask for
+sums made to order asks for a sum of other cells, and for the same with the target, again and again:
+the mean difference is the guess. Of a table that is released once every sum is added up from the
+same numbers, whatever is asked.
 """
 
 from collections.abc import Mapping
@@ -98,8 +99,8 @@ class Targets:
             sums, numbers, empty = (
                 table.summed(tree, coarse, fine).at(above) for table in (given, cells, blanks)
             )
-            known = ~is_withheld(released[coarse], above) & (empty == has_none)
-            more = known / numbers
+            tells = ~is_withheld(released[coarse], above) & (empty == has_none)
+            more = tells / numbers
             guess += more * (released[coarse].at(above) - sums + own)
             weight += more
         with np.errstate(invalid="ignore"):

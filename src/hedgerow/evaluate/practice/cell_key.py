@@ -82,8 +82,8 @@ class PerturbationTable:
         row = np.minimum(counts, self.count[-1])
         # rows of a count lie between it and the next one, so one search finds count and key
         below_one = np.minimum(keys, 1 - 2.0**-30)  # so that no sum rounds up to the next count
-        found = np.searchsorted(self.count + self.until, row + below_one, side="right")
-        return np.asarray(self.noise[np.minimum(found, len(self.noise) - 1)])
+        place = np.searchsorted(self.count + self.until, row + below_one, side="right")
+        return np.asarray(self.noise[np.minimum(place, len(self.noise) - 1)])
 
     @property
     def bound(self) -> int:

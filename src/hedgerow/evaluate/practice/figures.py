@@ -101,31 +101,31 @@ class Table:
 
     def figures(self, method: Method, bits: Bits) -> Iterator[Figure]:
         """Yield the figures of one release of the table by a method."""
-        tree, found = self.counts.tree, dict(method.released(self.counts, bits))
+        tree, released = self.counts.tree, dict(method.released(self.counts, bits))
         for levels in _some(self.published):
-            given, true = found[levels], self.published[levels]
+            given, true = released[levels], self.published[levels]
             has_number = ~is_withheld(given, true.numbers)
             yield PUBLISHED, tree.name_of(levels), _mean_error(given, true, has_number)
         for levels in _some(self.sums):
             true, table = self.sums[levels]
-            given = found[table].summed(tree, levels, table)
+            given = released[table].summed(tree, levels, table)
             yield ADDED, tree.name_of(levels), _mean_error(given, true)
-        yield USE, "totals that do not add up", self._apart(found)
-        yield USE, "cells without a number", self._blank(found)
-        yield USE, "shown above 0, truly 0", self._false(found)
+        yield USE, "totals that do not add up", self._apart(released)
+        yield USE, "cells without a number", self._blank(released)
+        yield USE, "shown above 0, truly 0", self._false(released)
         yield FOUND, "saying the commonest", self.targets.commonest()
-        yield FOUND, "from the published number", self.targets.published(found)
-        yield FOUND, "from tables' differences", self.targets.differenced(found)
-        yield FOUND, f"from {2 * SUMS} sums to order", self.targets.to_order(method, found, bits)
+        yield FOUND, "from the published number", self.targets.published(released)
+        yield FOUND, "from tables' differences", self.targets.differenced(released)
+        yield FOUND, f"from {2 * SUMS} sums to order", self.targets.to_order(method, released, bits)
 
-    def _apart(self, found: Mapping[Levels, CuboidCounts]) -> float:
+    def _apart(self, released: Mapping[Levels, CuboidCounts]) -> float:
         """Return the share of totals above 0 that are not published as their cells' sum.
 
         Of those that have a number, as all their cells have.
         """
         tree, apart = self.counts.tree, []
         for coarse, fine in refinements([*self.published]):
-            number, whole, cells = self.published[coarse].numbers, found[coarse], found[fine]
+            number, whole, cells = self.published[coarse].numbers, released[coarse], released[fine]
             blanks = CuboidCounts(cells.withheld, np.ones_like(cells.withheld))
             parts, missing = (
                 each.summed(tree, coarse, fine).at(number) for each in (cells, blanks)
@@ -134,13 +134,15 @@ class Table:
             apart.append((whole.at(number) != parts)[has_numbers])
         return _share(apart)
 
-    def _blank(self, found: Mapping[Levels, CuboidCounts]) -> float:
+    def _blank(self, released: Mapping[Levels, CuboidCounts]) -> float:
         """Return the share of the cells above 0 that have no number."""
-        return _share([is_withheld(found[k], true.numbers) for k, true in self.published.items()])
+        return _share(
+            [is_withheld(released[k], true.numbers) for k, true in self.published.items()]
+        )
 
-    def _false(self, found: Mapping[Levels, CuboidCounts]) -> float:
+    def _false(self, released: Mapping[Levels, CuboidCounts]) -> float:
         """Return the share of the cells with a number above 0 that are truly 0."""
-        shown = [found[k].numbers[found[k].values > 0] for k in self.published]
+        shown = [released[k].numbers[released[k].values > 0] for k in self.published]
         truths = self.published.values()
         return _share([true.at(cells) == 0 for cells, true in zip(shown, truths, strict=True)])
 
@@ -190,9 +192,9 @@ def beside(
     table, columns = Table.of(counts, plan), dict[str, list[float]]()
     names: list[tuple[str, str]] = []
     for method in methods:
-        found = [[*table.figures(method, bits(run))] for run in range(runs)]
-        names = [(group, figure) for group, figure, _ in found[0]]
-        columns[method.name] = np.mean([[row[2] for row in each] for each in found], 0).tolist()
+        figures = [[*table.figures(method, bits(run))] for run in range(runs)]
+        names = [(group, figure) for group, figure, _ in figures[0]]
+        columns[method.name] = np.mean([[row[2] for row in each] for each in figures], 0).tolist()
     frame = pl.DataFrame(names, schema=["group", "figure"], orient="row").with_columns(
         is_share=pl.col("group").is_in([USE, FOUND])
     )

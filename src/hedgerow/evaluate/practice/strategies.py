@@ -55,7 +55,7 @@ def read_strategies(words: str) -> dict[str, Strategy]:
         SpecError: a method that is not there or asked for twice, a number out of its range, or a
             file that is no table of perturbation.
     """
-    found: dict[str, Strategy] = {}
+    strategies: dict[str, Strategy] = {}
     each = words.split(",")
     if len(each) > MOST_METHODS:
         raise SpecError(f"--beside gives {len(each):,} methods; give at most {MOST_METHODS}")
@@ -67,10 +67,10 @@ def read_strategies(words: str) -> dict[str, Strategy]:
         strategy = STRATEGIES[method](value)
         short = visible(Path(value).stem) if method == "cell-key" else value
         name = shorten(f"{method}:{short}", LONGEST_NAME)
-        if name in found:
+        if name in strategies:
             raise SpecError(f"--beside gives {name!r} twice; give it once")
-        found[name] = strategy
-    return found
+        strategies[name] = strategy
+    return strategies
 
 
 def methods_of(strategies: dict[str, Strategy], plan: Plan) -> Sequence[Practice]:

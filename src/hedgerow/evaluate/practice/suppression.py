@@ -143,7 +143,7 @@ class Suppression(Practice):
         yield from published(counts, tuple(self.plan.levels), self.threshold)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def published(
     counts: Counts, cuboids: tuple[Levels, ...], threshold: int
 ) -> tuple[tuple[Levels, CuboidCounts], ...]:

@@ -105,10 +105,10 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
     radii = np.array([2 * math.asin(math.sqrt(room / (2 * each))) for _, each in decisive])
     low, high, next_low, next_high = np.empty((4, 2 * _LARGEST_SIEVE))
     low[0], high[0] = ends
-    found = _sieve(steps, radii, low, high, next_low, next_high)
-    if found < 0:
+    many = _sieve(steps, radii, low, high, next_low, next_high)
+    if many < 0:
         return None
-    low, high = low[:found], high[:found]
+    low, high = low[:many], high[:many]
     count = _pieces(low, high, waves)
     if count.sum() > _LARGEST_SIEVE:
         return None
