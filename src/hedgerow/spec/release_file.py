@@ -1,6 +1,7 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
@@ -14,7 +15,7 @@ from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
 from hedgerow.plan.facts.facts import PublicTable, Zeros
-from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
+from hedgerow.plan.workload import WORKLOADS, AnyWorkload, Cuboids
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
@@ -126,13 +127,15 @@ class WorkloadSection(Section):
     cuboids: Annotated[
         WorkloadName | list[str],
         fitting(
-            'must be "chain", "cube" or a list of names, such as ["origin.region"]', *WORKLOADS
+            f"must be {', '.join(map(dumps, WORKLOADS))} or a list of names, such as "
+            f'["origin.region"]',
+            *WORKLOADS,
         ),
     ] = "chain"
     chain: bool = False
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> AnyWorkload:
         """Return the workload, or raise a PlanError for cuboids that cannot be named."""
         if isinstance(self.cuboids, list):
             return Cuboids(self.cuboids, chain=self.chain)
