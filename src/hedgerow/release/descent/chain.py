@@ -32,7 +32,7 @@ from hedgerow.release.descent.block import (
     taken,
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.nodes import (
     Found,
     JobRoots,
@@ -306,7 +306,7 @@ class ChainFlow(Flow):
         It comes with its count, and as a result, which lists it only if that is positive.
         """
         levels, noisy = self.outline.tree.cuboid(0), None
-        layout = Dense(self.outline.tree, levels)
+        layout = EveryCell(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
         estimate, precision = np.zeros(1), np.full(1, variance)
         if 0 in self.outline.measured:

@@ -24,7 +24,7 @@ LEAVES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class EveryCell:
     """All cells of a cuboid, row by row.
 
     Attributes:
@@ -153,7 +153,7 @@ class Sums:
         noisy += self.strategy.sums(leaves)
 
 
-Layout = Dense | Below | Families | Stretch | Sums
+Layout = EveryCell | Below | Families | Stretch | Sums
 """Cells of one cuboid, laid end to end.
 
 ``cells``: how many; ``first``: how many cells of the cuboid stand before them where all are written
