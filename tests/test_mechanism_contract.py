@@ -103,6 +103,10 @@ def in_own_currency(kind, amount):
     return hr.Epsilon(amount) if isinstance(kind.price, InEpsilon) else hr.Rho(amount)
 
 
+def test_every_mechanism_of_the_package_is_in_this_suite():
+    assert set(MECHANISMS.values()) <= set(ALL)
+
+
 @EVERY
 def test_a_mechanism_is_complete(kind):
     check_mechanism(kind)

@@ -105,6 +105,9 @@ else:
     WorkloadName = Literal[tuple(WORKLOADS)]
 """The names under which mechanisms and workloads are registered."""
 
+PURE = [name for name, kind in MECHANISMS.items() if isinstance(kind.price, InEpsilon)]
+"""The mechanisms that are bought with a pure ε."""
+
 
 class TableSection(Section):
     """``[table]``: where the records are."""
@@ -171,7 +174,8 @@ class BudgetSection(Section):
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
         }  # fmt: skip
         rule = (
-            "give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone;"
+            f"give one budget: rho, or epsilon with delta, or (for {' or '.join(PURE)}) epsilon "
+            f"alone;"
         )
         return made_of(self, {"epsilon", "delta", "rho"}, kinds, rule)
 
@@ -319,12 +323,10 @@ def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
 def budget_of(privacy: PrivacySection) -> Budget:
     """Return the budget of a section, or raise unless the mechanism can spend it."""
     budget = privacy.budget("[privacy]")
-    if isinstance(budget, Epsilon) and not isinstance(
-        MECHANISMS[privacy.mechanism].price, InEpsilon
-    ):
+    if isinstance(budget, Epsilon) and privacy.mechanism not in PURE:
         raise SpecError(
             f"[privacy] {privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, "
-            f'or give rho, or use mechanism = "discrete-laplace"'
+            f"or give rho, or use mechanism = {' or '.join(map(dumps, PURE))}"
         )
     return budget
 
