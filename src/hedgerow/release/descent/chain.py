@@ -2,8 +2,8 @@
 
 Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3; with `All`, their pass over estimates
 that are combined upward first (`hedgerow.release.descent.block`). Why the pass satisfies the plan's
-guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs``, "The pass
-satisfies the plan's guarantee".
+guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs/releases.md``, "The
+pass satisfies the plan's guarantee".
 
 The tree is cut (`Outline`) into subtree jobs. Where all nodes are measured
 each job runs twice: *up*, which returns what its nodes tell of the root's count, and *down*, which

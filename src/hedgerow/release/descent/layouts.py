@@ -2,7 +2,8 @@
 
 A layout follows from the plan and from released counts alone. It is the same wherever noise is
 drawn and wherever noisy counts are read back, so no cell has two noisy counts and none the noise
-of another; only ``add`` of a `Layout` looks at the confidential table.
+of another. Of a layout only ``add`` reads counts of the confidential table; `Families` and flows
+also find which of its rows lie below a node.
 """
 
 from collections.abc import Callable
