@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.plan.workload import Cube, Cuboids
@@ -26,9 +26,8 @@ PLACES = (
 )  # fmt: skip
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
-FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | {
-    f"release.made.{kind}" for kind in (DiscreteGaussian.name, DiscreteLaplace.name, *MEASURES)
-} | {
+MADE = {f"release.made.{kind}" for kind in (*MECHANISMS, *MEASURES)}
+FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")
     for workload in (Cube, Cuboids)
@@ -105,7 +104,7 @@ def test_every_text_is_used():
 def test_every_key_that_is_asked_for_is_there():
     whole, _ = keys_of(sources("py", "html"))
     sections = {key.split(".")[0] for key in ENGLISH}
-    asked = {key for key in whole if key.split(".")[0] in sections}
+    asked = {key for key in whole if key.split(".")[0] in sections} | MADE
     assert {
         key
         for key in asked

@@ -12,12 +12,12 @@ from hedgerow.declared import check_known
 from hedgerow.errors import SpecError
 from hedgerow.export.data_package import DataPackage
 from hedgerow.export.geoparquet import GeoParquet
-from hedgerow.export.released import Form
+from hedgerow.export.released import ExportFormat
 from hedgerow.export.released import export as write_export
 from hedgerow.export.sdmx import Sdmx
 from hedgerow.export.statistics_file import FILES, StatisticsFile
 
-FORMS: dict[str, type[Any]] = {
+FORMATS: dict[str, type[Any]] = {
     "datapackage": DataPackage,
     "sdmx": Sdmx,
     "geoparquet": GeoParquet,
@@ -27,7 +27,9 @@ FORMS: dict[str, type[Any]] = {
 
 def export(  # noqa: PLR0913, PLR0917 - the options of a command
     directory: Directory,
-    form: Annotated[str, Option("--as", metavar="FORMAT", help=f"The format: {', '.join(FORMS)}.")],
+    form: Annotated[
+        str, Option("--as", metavar="FORMAT", help=f"The format: {', '.join(FORMATS)}.")
+    ],
     output: Annotated[Path, Option(help="The file or directory to make.")],
     level: Annotated[
         str | None,
@@ -68,7 +70,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if form in {"csv", "parquet"}:
         raise SpecError(f"hedgerow table writes CSV and Parquet files: --output FILE.{form}")
-    check_known(form, FORMS, "format", SpecError)
+    check_known(form, FORMATS, "format", SpecError)
     options = {
         "level": level, "agency": agency, "shapes": shapes, "key": key, "column": column,
         "listed": listed or None, "names": names or None,
@@ -76,17 +78,17 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     given = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
         # the format with its options, or raise for those that it has not
-        kind = FORMS[form]
+        kind = FORMATS[form]
         known_options = kind_options(kind)
         for option in given:
             if option not in known_options:
-                others = [other for other, one in FORMS.items() if option in kind_options(one)]
+                others = [other for other, one in FORMATS.items() if option in kind_options(one)]
                 raise SpecError(f"{form} has no --{option}, which is for {', '.join(others)}")
         if kind is StatisticsFile and output.suffix.lower() != f".{form}":
             raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
         if kind is GeoParquet and "shapes" not in given:
             raise SpecError("geoparquet needs --shapes FILE, a public file with the areas' shapes")
-        made: Form = kind(**given)
+        made: ExportFormat = kind(**given)
         write_export(directory, output, made)
     warn_of_formulas(output)
     stdout.print(f"Export: [bold]{escape(output)}[/bold]")

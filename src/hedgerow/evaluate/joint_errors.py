@@ -3,8 +3,8 @@
 Least squares is linear, so its errors are what it makes of noise, whatever the true counts. Of the
 levels below the cuboid only what they say of its cells matters: there the noise of the cuboid's own
 counts is drawn exactly, and that of the many counts below from a normal law of the same variance
-(docs/proofs, "Intervals of shares"). Where cuboids are named, or stand beside attributes, all
-noise is drawn exactly.
+(docs/proofs/trials.md, "Intervals of shares"). Where cuboids are named, or stand beside attributes,
+all noise is drawn exactly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ from hedgerow.tables.counts import Counts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """What a table of noise is drawn from: h η + ζ of docs/proofs.
+    """What a table of noise is drawn from: h η + ζ of docs/proofs/trials.md.
 
     Attributes:
         levels: the cuboid of the tree that has the noise η.

@@ -1,7 +1,7 @@
 """Bias² and variance of released counts over simulated runs, cell by cell, in bounded memory.
 
-Unbiased estimates with delete-a-group jackknife errors: docs/proofs, "Bias and variance over
-runs".
+Unbiased estimates with delete-a-group jackknife errors: docs/proofs/trials.md, "Bias and variance
+over runs".
 """
 
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@ Errors of a release's unbiased estimates have a known law that does not depend o
 so the true counts are resampled from the estimates, which is post-processing and costs no privacy.
 An interval holds the middle of the resampled shares, after the bias of the other areas' weights is
 taken off; areas above a threshold that share equally get bounds on how many they are. Derivation,
-what is proved and what is measured: docs/proofs, "Intervals of shares".
+what is proved and what is measured: docs/proofs/trials.md, "Intervals of shares".
 """
 
 from dataclasses import replace

@@ -111,7 +111,7 @@ def _size(size: int) -> str:
 
 # Sums off the tree's chain are sums of counts of the first depth that refines them. Each count is
 # clipped at 0, so a sum of n of them with variance V may exceed a true 0 by n √(V / 2π) in
-# expectation, the worst case over all tables: docs/proofs, "Sums off the chain".
+# expectation, the worst case over all tables: docs/proofs/variances.md, "Sums off the chain".
 
 SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of": pl.String,
           "excess": pl.Float64}  # fmt: skip

@@ -199,8 +199,9 @@ def _joined(clauses: Sequence[str]) -> str:
     return " and ".join(clauses)
 
 
-# Several releases together are priced by the worst combination of their cases: `docs/proofs`,
-# "Several releases together". Where a release has several cases the figures are bounds, not exact.
+# Several releases together are priced by the worst combination of their cases:
+# `docs/proofs/releases.md`, "Several releases together". Where a release has several cases the
+# figures are bounds, not exact.
 
 MOST_COMBINATIONS = 64
 

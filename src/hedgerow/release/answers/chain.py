@@ -30,7 +30,7 @@ from hedgerow.release.answers.measured_nodes import (
 )
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
@@ -135,7 +135,7 @@ class SumsAnswers(ChainAnswers):
             if len(listed) or len(stored.measured[BINS]):
                 raise uneven(self.plan.tree, BINS)
             return {levels: stored.nodes[levels] for levels in wanted}
-        sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
+        sums = cast("Int64", stored.noisy(BINS, EveryCell(self.plan.tree, BINS)))
         errors = cast("PlannedSums", self.design).decoded
         cumulative = errors.estimate(sums, public)
         if public is None:
