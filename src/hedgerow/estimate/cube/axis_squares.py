@@ -213,9 +213,32 @@ class AxisSquares:
         return whole, crossed, regressor
 
     def products(self, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
-        """Return τ of two weighted sums along the axis, by level: float64 (levels)."""
+        """Return τ of two weighted sums along the axis, by level: float64 (…, levels)."""
         each = zip(self.own, self.covariances(*one), self.covariances(*other), strict=True)
-        return np.array([0.0 if v == inf else float(a @ b) / v**2 for v, a, b in each])
+        return np.stack(
+            [np.zeros(a.shape[1:]) if v == inf else (a * b).sum(axis=0) / v**2 for v, a, b in each],
+            axis=-1,
+        )
+
+    def factors(self, level: int, exact: int, weights: Float64) -> tuple[Float64, Float64]:
+        """Return the variance of sums over a level, and what level ``exact`` explains of it.
+
+        Args:
+            level: of the nodes that are summed.
+            exact: the level whose counts are known.
+            weights: float64 (nodes of the level, sums).
+        """
+        explaining = self.explaining(level, weights, exact)
+        both = ((level, weights), explaining)
+        of_sums, explained = ((w * self.covariances(k, w)[k]).sum(axis=0) for k, w in both)
+        return of_sums, explained
+
+    def coefficients_of(
+        self, level: int, exact: int, weights: Float64
+    ) -> tuple[Float64, Float64, Float64]:
+        """Return τ of sums over a level as `coefficients` does of nodes: float64 (sums, levels)."""
+        one, other = (level, weights), self.explaining(level, weights, exact)
+        return self.products(one, one), self.products(one, other), self.products(other, other)
 
 
 def sums(shape: AxisShape, level: int, below: Float64) -> Float64:

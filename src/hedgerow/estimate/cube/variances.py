@@ -45,6 +45,9 @@ CHUNK = 1 << 18
 Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""
 
+Groups = Sequence[Float64 | None]
+"""Of each axis float64 (nodes, sums): sums that stand in the place of its nodes, if any."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factored:
@@ -106,12 +109,17 @@ class ByFactors(ABC):
         return 0
 
     @abstractmethod
-    def _terms(self, cuboid: Levels) -> Sequence[Factored]:
-        """Return the signed terms of a cell's variance."""
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> Sequence[Factored]:
+        """Return the signed terms of the variance of a cell, or of a sum over groups of nodes."""
 
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-        terms = self._terms(cuboid)
+    def of_cells(self, cuboid: Levels, groups: Groups | None = None) -> Float64:
+        """Return the variance of each cell: float64 (cells along each axis).
+
+        Args:
+            cuboid: whose cells.
+            groups: sums that stand in the place of the nodes of axes.
+        """
+        terms = self._terms(cuboid, groups)
         variances = np.zeros([len(terms[0].first), *map(len, terms[0].others)])
         for slab in strips(variances.shape, CHUNK):
             for term in terms:
@@ -207,16 +215,24 @@ class CubeVariances(ByFactors):
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
-    def _terms(self, cuboid: Levels) -> list[Factored]:
-        """Return the signed terms of a cell's variance."""
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> list[Factored]:
+        """Return the signed terms of the variance of a cell, or of a sum over groups of nodes."""
         signs: tuple[int, ...]
         exact = cuboid if self.public is None else self.public
-        levels = list(zip(self.squares, cuboid, exact, strict=True))
+        along = groups or [None] * len(cuboid)
+        levels = list(zip(self.squares, cuboid, exact, along, strict=True))
         if self.true is None:
-            parts = [(own.final[k], own.explained(k, e)) for own, k, e in levels]
+            parts = [
+                (own.final[k], own.explained(k, e)) if w is None else own.factors(k, e, w)
+                for own, k, e, w in levels
+            ]
             columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
         else:
-            columns, signs = [own.coefficients(k, e) for own, k, e in levels], (1, -2, 1)
+            signs = (1, -2, 1)
+            columns = [
+                own.coefficients(k, e) if w is None else own.coefficients_of(k, e, w)
+                for own, k, e, w in levels
+            ]
         terms = [self._term(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
         return terms[:1] if self.public is None else terms
 

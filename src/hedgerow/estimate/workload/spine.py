@@ -33,7 +33,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
 from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within, join, meet, summed
-from hedgerow.estimate.cube.variances import ByFactors, Factored, Product
+from hedgerow.estimate.cube.variances import ByFactors, Factored, Groups, Product
 from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.limits import MOST_RESIDUALS
 
@@ -186,12 +186,27 @@ class SpineSolver(Solver, ByFactors):
         factors = [self._crossed(a, first[a], second[a]) for a in self.residuals.axes]
         return self._summed(meet(*cuboids), lambda own: own.covariance(*along), factors).mean()
 
-    def _terms(self, cuboid: Levels) -> list[Factored]:
-        """Return the variances of cells by their factors."""
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> list[Factored]:
+        """Return the variances of cells, or of sums over groups of nodes, by their factors."""
         self._check(cuboid)
-        level = cuboid[self.spine]
-        factors = [self._squared(axis, cuboid[axis]) for axis in self.residuals.axes]
-        return [self._summed(cuboid, lambda own: own.final[level], factors)]
+        along = list(zip(cuboid, groups or [None] * len(cuboid), strict=True))
+        level, of_spine = along[self.spine]
+        factors = [
+            self._squared(axis, k) if w is None else self._crossed(axis, (k, w), (k, w))
+            for axis in self.residuals.axes
+            for k, w in [along[axis]]
+        ]
+        return [
+            self._summed(
+                cuboid,
+                lambda own: (
+                    own.final[level]
+                    if of_spine is None
+                    else own.factors(level, own.depth, of_spine)[0]
+                ),
+                factors,
+            )
+        ]
 
     def _summed(
         self,
@@ -226,14 +241,16 @@ class SpineSolver(Solver, ByFactors):
     def _crossed(
         self, axis: int, first: tuple[int, Float64], second: tuple[int, Float64]
     ) -> Float64:
-        """Return an attribute's factors of the covariance of two sums: float64 (1, 2).
+        """Return an attribute's factors of the covariance of two sums: float64 (sums, 2).
 
         With w, w' the weights at detail, ΣwΣw'/n and w·w' - ΣwΣw'/n.
         """
         own = self.shape.axes[axis]
         one, other = (weights[own.ancestors(own.depth, k)] for k, weights in (first, second))
-        means, apart = one.mean() * other.mean(), (one - one.mean()) @ (other - other.mean())
-        return np.array([[own.sizes[-1] * means, apart]])
+        mean, mean_of_other = one.mean(axis=0), other.mean(axis=0)
+        apart = ((one - mean) * (other - mean_of_other)).sum(axis=0)
+        factors = np.stack([own.sizes[-1] * mean * mean_of_other, apart], axis=-1)
+        return factors.reshape(-1, 2)
 
     def _precisions(self, residual: Levels) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
