@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Int64, Levels
@@ -14,8 +15,10 @@ from hedgerow.declared import Whole
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
+from hedgerow.release.answers.joint_errors import cells_with_errors
 from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
 from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas, pairs_of_levels, rates
 from hedgerow.release.answers.sums import Sums
@@ -45,6 +48,7 @@ from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
+DRAWS = Whole("draws", 1, inf, ReleaseError)
 
 
 @dataclass(frozen=True)
@@ -415,6 +419,54 @@ class Release:
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         pairs = area_numbers(lookup, first, second)
         return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(confidence)
+
+    def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
+        """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
+
+        Errors of a release have a known law, whatever the true counts, so that anyone may draw
+        them: their randomness is made from the seed, never from the key of the release. A model
+        that is fitted to ``estimate - error_1``, ``estimate - error_2``, … and to the estimates
+        tells what the noise of the release adds to its own errors: estimates are unbiased, released
+        counts are not quite.
+
+        Args:
+            level: a cuboid of the plan by its name, of which counts were measured.
+            n: how many draws.
+            seed: the same seed gives the same draws.
+
+        Returns:
+            One row a measured cell, listed or not, as ``level(all=True)`` has them: its codes,
+            ``count``, ``estimate``, and ``error_1`` to ``error_n``, records. Noise of the cells
+            themselves is drawn exactly, that of many counts below them by a normal law
+            (`hedgerow.release.answers.joint_errors`).
+
+        Raises:
+            ReleaseError: no such cuboid, or nothing tells of its cells together.
+
+        Example:
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> release = hr.release(counts, hr.make_plan(tree, budget=budget))
+            >>> release.draws("town", 2).columns
+            ['county', 'town', 'count', 'estimate', 'error_1', 'error_2']
+        """
+        DRAWS(n)
+        levels = self._levels(level, None)
+        cells, joint, _ = cells_with_errors(self.content, levels)
+        if len(cells) * n > MOST_BOOTSTRAPPED:
+            raise ReleaseError(
+                f"{len(cells):,} cells with {n:,} draws fill the memory; ask for fewer draws, or "
+                "for a coarser level"
+            )
+        errors = np.zeros((n, len(cells))) if joint is None else joint(n, seed)
+        columns = {COUNT: cells.counts, ESTIMATE: cells.estimate} | {
+            f"error_{k}": each for k, each in enumerate(errors, 1)
+        }
+        return label_nodes(self.plan.tree, levels, cells.codes, **columns)
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE
