@@ -195,7 +195,7 @@ def test_intervals_cover_what_is_due_as_often_as_they_say(monkeypatch, workload,
     """
     plan = named(workload, measure=measure, neighbours=hr.AddRemove(), budget=hr.Rho("1/20"))
     drawn = cache(errors_of(plan, levels))
-    monkeypatch.setattr("hedgerow.release.answers.joint_errors.errors_of", lambda *_: drawn)
+    monkeypatch.setattr(joint_errors, "errors_of", lambda *_: drawn)
     counts = table_of(filled=0.9)
     truth = true_table(counts, levels).ravel()
     releases = [released(counts, plan, seed) for seed in range(20)]
