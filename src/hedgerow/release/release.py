@@ -14,12 +14,13 @@ from hedgerow.arrays import Int64, Levels
 from hedgerow.declared import Whole
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.joint_errors import cells_with_errors
-from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
+from hedgerow.release.answers.questions import answers_of, every_cell, noisy_table, sums_of
 from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas, pairs_of_levels, rates
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes
@@ -467,6 +468,50 @@ class Release:
             f"error_{k}": each for k, each in enumerate(errors, 1)
         }
         return label_nodes(self.plan.tree, levels, cells.codes, **columns)
+
+    def covariance(self, level: str) -> tuple[pl.DataFrame, Factors]:
+        """Return the covariance of a cuboid's estimates, for those who model counts.
+
+        The error of a linear function of the estimates, such as the coefficients of a regression,
+        follows from it; the noise of a release is not independent from cell to cell, so that usual
+        standard errors are wrong.
+
+        Args:
+            level: a cuboid of the plan by its name.
+
+        Returns:
+            One row a measured cell, listed or not: its codes, ``count`` and ``estimate``; and in
+            the same order the covariance (records²) as sparse factors: ``factors.times(x)`` is C x,
+            ``factors.dense()`` is C.
+
+        Raises:
+            ReleaseError: no such cuboid; or its covariance has no sparse factors, as cuboids are
+                named whose axes nest in several ways, or noise is narrow: `draws` tells its errors.
+
+        Example:
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> plan = hr.make_plan(tree, budget=budget, measure=hr.All())
+            >>> cells, factors = hr.release(counts, plan).covariance("town")
+            >>> total = factors.times(np.ones(len(cells))).sum()  # the variance of all three
+            >>> bool(abs(total) < 1e-9)  # whose sum is public
+            True
+        """
+        levels, plan = self._levels(level, None), self.plan
+        answers = answers_of(plan)
+        cells = answers.cells(self.content.stored, [levels]).get(levels)
+        factors = None if cells is None else answers.factors(self.content, levels, cells)
+        if cells is None or factors is None:
+            raise ReleaseError(
+                f"the covariance of {plan.tree.name_of(levels)} has no sparse factors here; ask "
+                f"for draws of its errors: release.draws({plan.tree.name_of(levels)!r}, 1000)"
+            )
+        columns = {COUNT: cells.counts, ESTIMATE: cells.estimate}
+        return label_nodes(plan.tree, levels, cells.codes, **columns), factors
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE

@@ -23,10 +23,12 @@ from functools import partial
 from math import inf, prod
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel, over_families
@@ -172,6 +174,21 @@ class AxisSquares:
     def covariance(self, first: tuple[int, Float64], second: tuple[int, Float64]) -> float:
         """Return the covariance of two weighted sums, each a level and its nodes' weights."""
         return float(second[1] @ self.covariances(*first)[second[0]])
+
+    def covariance_factors(self, level: int, exact: int) -> tuple[Factors, Factors]:
+        """Return the covariance of all nodes of a level, and what level ``exact`` explains of it.
+
+        Args:
+            level: whose nodes.
+            exact: the level whose counts are known.
+        """
+        parents = [self.shape.parents(k) for k in range(1, level + 1)]
+        every = Factors.along(self.final[0], parents, self.combined[1 : level + 1])
+        if level <= exact:
+            return every[level], every[level]
+        above, nodes = self.shape.ancestors(level, exact), np.arange(self.shape.sizes[level])
+        gains = csr_array((self.gain(level, exact), (nodes, above)))
+        return every[level], every[exact].moved(gains)
 
     def subtree_coefficients(self) -> list[Float64]:
         """Return Σ t² of z, what each node's own subtree says of it: float64 (nodes, levels) each.

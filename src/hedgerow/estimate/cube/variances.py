@@ -33,6 +33,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Integers, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
+from hedgerow.estimate.factors import Factors
 from hedgerow.limits import MOST_PAIRS
 
 AGREED = 1e-9
@@ -107,6 +108,14 @@ class ByFactors(ABC):
     def leading(self) -> int:
         """The axis whose nodes come first in a term; the others follow in their order."""
         return 0
+
+    @abstractmethod
+    def factors(self, cuboid: Levels) -> Factors | None:
+        """Return the covariance of all cells of a cuboid, row by row; None where it is no product.
+
+        Args:
+            cuboid: whose cells.
+        """
 
     @abstractmethod
     def _terms(self, cuboid: Levels, groups: Groups | None = None) -> Sequence[Factored]:
@@ -190,6 +199,18 @@ class CubeVariances(ByFactors):
     def noise(self) -> Float64:
         """What the products of a term's factors are multiplied with: float64 (levels of each)."""
         return np.ones((1,) * len(self.squares)) if self.true is None else self.true
+
+    def factors(self, cuboid: Levels) -> Factors | None:
+        """Return the covariance of all cells, row by row; None where it is no product."""
+        if self.true is not None:
+            return None
+        exact = cuboid if self.public is None else self.public
+        axes = zip(self.squares, cuboid, exact, strict=True)
+        whole, explained = zip(*(own.covariance_factors(k, e) for own, k, e in axes), strict=True)
+        terms = [(1.0, Factors.product(whole))]
+        if self.public is not None:
+            terms.append((-1.0, Factors.product(explained)))
+        return Factors.sum(terms)
 
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.

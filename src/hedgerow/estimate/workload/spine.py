@@ -27,13 +27,23 @@ from functools import cached_property, reduce
 from math import inf, sqrt
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 
 from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
-from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within, join, meet, summed
+from hedgerow.estimate.cube.shape import (
+    AxisShape,
+    CubeShape,
+    at_level,
+    is_within,
+    join,
+    meet,
+    summed,
+)
 from hedgerow.estimate.cube.variances import ByFactors, Factored, Groups, Product
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.limits import MOST_RESIDUALS
 
@@ -167,6 +177,26 @@ class SpineSolver(Solver, ByFactors):
         """The spine."""
         return self.spine
 
+    def factors(self, cuboid: Levels) -> Factors:
+        """Return the covariance of all cells of a cuboid, row by row.
+
+        Of each residual R the spine's own, ⊗ over attributes I - 11ᵀ/n in R and 11ᵀ/n outside it,
+        both summed to the cuboid's nodes.
+        """
+        self._check(cuboid)
+        here, terms = self.residuals, list[tuple[float, Factors]]()
+        for residual in subsets(here.marginal(cuboid)):
+            own, axes = self.squares[residual], list[Factors]()
+            attributes = iter(zip(here.axes, residual, strict=True))
+            for axis, level in enumerate(cuboid):
+                if axis == self.spine:
+                    axes.append(own.covariance_factors(level, own.depth)[0])
+                else:
+                    _, inside = next(attributes)
+                    axes.append(_attribute(self.shape.axes[axis], level, is_inside=bool(inside)))
+            terms.append((1.0, Factors.product(axes)))
+        return Factors.sum(terms)
+
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
         (factored,) = self._terms(cuboid)
@@ -293,6 +323,16 @@ class SpineSolver(Solver, ByFactors):
         """Raise unless a cuboid is the sum of a table's cells."""
         if not self.observed.is_answerable(cuboid):
             raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells")
+
+
+def _attribute(axis: AxisShape, level: int, *, is_inside: bool) -> Factors:
+    """Return I - 11ᵀ/n, or 11ᵀ/n, over an attribute's n nodes at detail, summed to a level's."""
+    size = axis.sizes[-1]
+    sums = np.diff(axis.descendant_start(level, axis.depth)).astype(np.float64)
+    mean = Factors(csr_array(sums[:, None]), np.array([1 / size]))
+    if not is_inside:
+        return mean
+    return Factors.sum([(1.0, Factors(eye_array(len(sums), format="csr"), sums)), (-1.0, mean)])
 
 
 def _deepest(observed: Observed) -> Levels:

@@ -16,6 +16,7 @@ import polars as pl
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
 from hedgerow.plan.design import Design
@@ -109,6 +110,22 @@ class Answers(ABC, Generic[Own]):
             EstimateError: the estimator does not suit the plan.
             ReleaseError: the noisy counts are none that a release could have written.
         """
+
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return the covariance of the estimates of all measured cells of a cuboid of the plan.
+
+        Args:
+            content: the release.
+            levels: the cuboid.
+            cells: as `cells` returns them.
+
+        Returns:
+            None where it has no sparse factors.
+        """
+        del content
+        noise = self.design.carried_noise(levels)
+        is_alone = noise.raw or noise.mechanism is None
+        return Factors.diagonal(cells.variance) if is_alone else None
 
     # --- sums -----------------------------------------------------------------------------------
 

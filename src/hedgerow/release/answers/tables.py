@@ -28,6 +28,7 @@ from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import ByFactors, Product
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
@@ -230,6 +231,14 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         counted = {cover: (nodes.codes, nodes.counts) for cover, nodes in margins.items()}
         survivors = survivors_below(joint.shape, cuboid, covers, counted)
         return row_by_row(survivors.nodes(np.arange(survivors.cells)))
+
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return the covariance of the estimates of all cells of a cuboid, row by row."""
+        cuboid = self.design.shape.given(levels)
+        if levels not in self.plan.whole or self.design.is_public(cuboid):
+            return super().factors(content, levels, cells)
+        solver = self.design.variances_of(cuboid)
+        return solver.factors(cuboid) if isinstance(solver, ByFactors) else None
 
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""
