@@ -159,6 +159,8 @@ class Asked:
                 frame, (one, other) = pairs.differences(USUAL), true.reshape(-1, sums.cells)[:2]
                 low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
                 held = (low <= one - other) & (one - other <= high)
+                if not frame["standard_error"].all():  # of areas that are the same
+                    continue
                 yield f"difference of {name}", Held(held, held, one - other)
         yield from self._shares(content)
         if self.dense.chain and isinstance(plan.measure, Survivors):
@@ -196,7 +198,9 @@ class Asked:
                 low, high, _ = given.sets(1.0)
                 after = (low <= share + 1e-9) & (share - 1e-9 <= high)
                 name = f"share of {self.tree.name_of(levels)} in {self.tree.name_of(above)}"
-                if given.reach[there].any():
+                apart = pairs.first.variance + pairs.second.variance - 2 * pairs.covariance
+                there &= ~(apart < 1e-9)  # one cell and itself: a share of 1
+                if there.any():
                     held = given.holds(share), after, truth[numbers]
                     yield name, Held(*(each[there] for each in held))
 

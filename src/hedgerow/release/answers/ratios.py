@@ -82,6 +82,11 @@ class Side:
         """Return that of some pairs."""
         return Side(self.counts[pairs], self.estimate[pairs], self.variance[pairs], self.errors)
 
+    def of_plan(self, content: Content, sums: Sums) -> "Side":
+        """Return it with the errors that are told of a cuboid of the plan, if these sums are one."""
+        is_planned = sums.is_cuboid and sums.levels in content.plan.by_levels
+        return replace(self, errors=content.errors(sums.levels)) if is_planned else self
+
     def among(self, pairs: int) -> "Side":
         """Return it with intervals that hold at once over so many pairs."""
         return replace(self, errors=replace(self.errors, cells=pairs))
@@ -231,13 +236,14 @@ class SetPairs:
         answers.check_columns(self.sums)
         answers.check_areas(self.sums)
         _, counts, estimate, variance, errors = answers.answer(content, self.sums, on_fraction)
-        columns = [each.reshape(-1, self.sums.cells) for each in (counts, estimate, variance)]
+        every, cells = Side(counts, estimate, variance, errors), np.arange(self.sums.cells)
         first, second = (
-            Side(*(each[areas].ravel() for each in columns), errors)
+            every.take((areas[:, None] * len(cells) + cells).ravel())
             for areas in self.pairs[:, :2].T
         )
+        by_area = variance.reshape(-1, len(cells))
         own, other, both = (
-            np.where(areas[:, None] < 0, 0.0, columns[2][areas]).ravel()
+            np.where(areas[:, None] < 0, 0.0, by_area[areas]).ravel()
             for areas in self.pairs[:, 2:].T
         )
         apart = np.where((own > 0) & (other > 0), 2 * (own + other) - both, own + other)
@@ -312,13 +318,18 @@ def pairs_of_levels(
         cells = np.arange(fine.cells).reshape(len(nested.pairs), *nested.sums.sizes)
         pairs = every.take(np.moveaxis(cells, 0, apart[0]).ravel())  # row by row of `fine`
         listed = np.flatnonzero(pairs.first.counts > 0)
+        first, second = (
+            side.of_plan(content, sums)
+            for side, sums in ((pairs.first, fine), (pairs.second, coarse))
+        )
+        pairs = replace(pairs, first=first, second=second)
         return pairs.take(listed).labelled(fine.labelled(listed))
     (numbers, first), (of, second) = (_alone(content, sums, on_fraction) for sums in (fine, coarse))
     codes = np.unravel_index(numbers, fine.sizes)
     nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
     second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
     is_raw = first.errors.noise.raw and second.errors.noise.raw
-    covariance = np.full(len(numbers), 0.0 if is_raw and apart else np.nan)
+    covariance = np.full(len(numbers), 0.0 if is_raw else np.nan) if apart else first.variance
     return Pairs(fine.labelled(numbers), first, second, covariance, are_shares=True)
 
 
