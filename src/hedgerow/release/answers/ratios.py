@@ -53,6 +53,7 @@ OF, RATIO, BOUNDED = "of", "ratio", "bounded"
 """The denominator's released count, the released counts' ratio, and whether its set is bounded."""
 MOST_MEMBERS = 1 << 22
 """Nodes of all areas together whose covariances are found; larger ones get the widest sets."""
+ROUND_OFF = 1e-9
 UNKNOWN = -1.0
 """The correlation that stands for one that is not known."""
 
@@ -83,7 +84,7 @@ class Side:
         return Side(self.counts[pairs], self.estimate[pairs], self.variance[pairs], self.errors)
 
     def of_plan(self, content: Content, sums: Sums) -> "Side":
-        """Return it with the errors that are told of a cuboid of the plan, if these sums are one."""
+        """Return it with the errors of a cuboid of the plan, if these sums are one."""
         is_planned = sums.is_cuboid and sums.levels in content.plan.by_levels
         return replace(self, errors=content.errors(sums.levels)) if is_planned else self
 
@@ -171,8 +172,11 @@ class Pairs:
             correlation = np.where(size > 0, self.covariance / np.sqrt(size), 0.0)
         correlation = np.where(np.isnan(correlation), UNKNOWN, np.clip(correlation, -1.0, 1.0))
         first, second = self.first.among(many), self.second.among(many)
-        reaches = first.reach(confidence), second.reach(confidence)
-        return Ratios(first.estimate, reaches[0], second.estimate, reaches[1], correlation)
+        reach, of_second = first.reach(confidence), second.reach(confidence)
+        # one sum by two names has one error, and is all of itself
+        both = self.first.variance + self.second.variance
+        of_second = np.where(both - 2 * self.covariance <= ROUND_OFF * both, reach, of_second)
+        return Ratios(first.estimate, reach, second.estimate, of_second, correlation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
