@@ -18,6 +18,7 @@ ROOMS = [
 ]
 SHARED_GROUND = {
     "arrays",
+    "columns",
     "declared",
     "errors",
     "kernels",
