@@ -20,6 +20,7 @@ ROOMS = [
 ]
 SHARED_GROUND = {
     "arrays",
+    "columns",
     "declared",
     "errors",
     "kernels",

@@ -71,7 +71,7 @@ def test_a_directory_is_verified_compared_shared_and_estimated_again(succeeds, f
     own = "destination.municipality: every count is the sum of those of destination.municipality"
     assert own not in said.replace("× destination", "× other"), "a table is no check of itself"
     succeeds("account", folder / "out")
-    said = succeeds("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
+    said = succeeds("compare", folder / "release.toml", "--picture", tmp_path / "e.svg", "--wide")
     assert "origin.municipality × destination.region" in said
     by = ("--by", "destination=municipality", "--amount", "1000")
     said = succeeds("funds", folder / "out", *by)

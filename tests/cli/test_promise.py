@@ -215,9 +215,11 @@ def test_every_sentence_that_promises_says_between_which_tables(succeeds, made, 
     plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])
     report = (out / "report.html").read_text()
+    account = succeeds("account", out)
+    assert RESTRICTED.match(account.splitlines()[0]), "the answer, which no later line restricts"
     shown = {
         "plan": (planned, 3),
-        "account": (succeeds("account", out), 3),
+        "account": (account, 3),
         "manifest": (json.loads((out / "manifest.json").read_text())["promise"], 2),
         "str": (str(plan), 2),
         "notebook": (plan._repr_html_(), 2),

@@ -59,14 +59,14 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         Option("--names", help="Of formats with one table: names of areas as columns, too."),
     ] = False,
 ) -> None:
-    """Write a release for other tools, from its directory alone, at no privacy cost.
+    """Write a release for other tools, at no privacy cost.
 
-    datapackage: CSV files with datapackage.json (Frictionless Data), all tables and code lists.
-    sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and SDMX-CSV 2.0). geoparquet: one
-    table with the shapes of its areas, counts of 0 included. sav, dta, xpt: one table for SPSS,
-    Stata or SAS. Titles, units and labels are those of [describe] in the release file, and names of
-    areas those of the public list, where a format has room for them. Each needs a library, and says
-    which. CSV and Parquet files are written by hedgerow table.
+    It is read from its directory alone. datapackage: CSV files with datapackage.json (Frictionless
+    Data), all tables and code lists. sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and
+    SDMX-CSV 2.0). geoparquet: one table with the shapes of its areas, counts of 0 included. sav,
+    dta, xpt: one table for SPSS, Stata or SAS. Titles, units and labels are those of [describe] in
+    the release file, and names of areas those of the public list, where a format has room for them.
+    Each needs a library, and says which. CSV and Parquet files are written by hedgerow table.
     """
     if form in {"csv", "parquet"}:
         raise SpecError(f"hedgerow table writes CSV and Parquet files: --output FILE.{form}")

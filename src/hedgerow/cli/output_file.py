@@ -47,6 +47,10 @@ ByLevels = Annotated[
     ),
 ]
 
+Wide = Annotated[
+    bool, Option("--wide", help="Show tables whole. Default: names cut to fit 80 columns.")
+]
+
 QuoteFormulas = Annotated[
     bool,
     Option(

@@ -15,6 +15,7 @@ from hedgerow.cli.output_file import (
     ByLevels,
     Directory,
     QuoteFormulas,
+    Wide,
     check_named,
     check_options,
     check_place,
@@ -34,8 +35,8 @@ from hedgerow.cli.terminal import (
     warn_of_contradictions,
     with_names,
 )
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import sums_of
 from hedgerow.release.answers.sums import Sums
@@ -82,6 +83,7 @@ class Question:
         names: whether names of areas are written; a terminal shows them anyway.
         output: the file that is written; None to show the first rows.
         quote_formulas: whether codes that are formulas get an apostrophe there.
+        wide: whether a terminal shows the columns whole.
     """
 
     directory: Path
@@ -94,6 +96,7 @@ class Question:
     names: bool
     output: Path | None
     quote_formulas: bool
+    wide: bool
 
     def named(self, frame: pl.DataFrame, tree: Tree, lookup: Lookup | None = None) -> pl.DataFrame:
         """Return a table with the names of its areas, where they are asked for or shown."""
@@ -191,8 +194,9 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = False,
     force: Annotated[bool, Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
+    wide: Wide = False,
 ) -> None:
-    """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
+    """Show a table of a release, or write it (CSV or Parquet).
 
     Columns: the codes; count; the unbiased estimate and its standard_error, which is not that of
     count; low and high, the 95 % interval of the true count; and contradicted: whether the count
@@ -212,11 +216,11 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     presentation = Presentation(round_to, suppress_wider)
     of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
     if records:
-        show_records(directory, level, depth, output, quote_formulas=quote_formulas)
+        show_records(directory, level, depth, output, quote_formulas=quote_formulas, wide=wide)
         return
     question = Question(
         directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
-        quote_formulas,
+        quote_formulas, wide,
     )  # fmt: skip
     if noisy:
         _noisy(question)
@@ -332,9 +336,10 @@ def _put(
         if CONTRADICTED in head.columns:
             columns[head.columns.index(CONTRADICTED)] = list(reasons)
         codes = {i for i, kind in enumerate(head.dtypes) if kind == pl.String}
-        say(aligned([head.columns, *zip(*columns, strict=True)], left=codes))
+        rows = zip(*columns, strict=True)
+        say(aligned([head.columns, *rows], left=codes, wide=question.wide))
         stdout.print("")
-        show_columns(plan, frame.columns)
+        show_columns(plan, frame.columns, wide=question.wide)
         if ESTIMATE in frame.columns and frame[ESTIMATE].count():
             stdout.print(f"{about}\n")
         stdout.print(

@@ -20,7 +20,13 @@ from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
 from hedgerow.privacy.profile import FALSE_ALARMS, Profile
 from hedgerow.privacy.use import Use
-from hedgerow.text import Exact, exact_or_smaller, format_percent
+from hedgerow.text import (
+    Exact,
+    exact_or_smaller,
+    format_delta,
+    format_percent,
+    format_rounded_up,
+)
 
 DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
@@ -66,14 +72,19 @@ class Protection:
         object.__setattr__(self, "restrictions", tuple(ordered))
 
     @property
-    def label(self) -> str:
-        """All of it in a few words, to tell it from others."""
+    def kind(self) -> str:
+        """Who is protected, in a few words."""
         parts = [self.neighbours.name, f"contributions {self.neighbours.contributions}"]
         if self.neighbours.unit is not None:
             parts.append(f"unit {self.neighbours.unit!r}")
         if self.neighbours.total_is_public:
             parts.append("total public")
-        return "; ".join([", ".join(parts), *map(str, self.restrictions)])
+        return ", ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """All of it in a few words, to tell it from others."""
+        return "; ".join([self.kind, *map(str, self.restrictions)])
 
     def among(self, sentence: str, *, again: bool = False) -> str:
         """Return a sentence that promises with the tables between which it holds, if not all.
@@ -167,6 +178,15 @@ class Promise:
             self.fixed_counts,
         ]
         return " ".join(filter(None, parts))
+
+    def answer(self, delta: Exact) -> str:
+        """Return ε alone, at δ if it is not pure, with all that it depends on, in a line."""
+        pure = None if self.budget else self.profile.pure_epsilon
+        epsilon = self.epsilon(delta) if pure is None else pure
+        at = f" at δ = {format_delta(delta)}" if pure is None else ""
+        return self.protection.among(
+            f"ε = {format_rounded_up(epsilon)}{at} ({self.protection.kind})."
+        )
 
     @property
     def attacker(self) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
@@ -17,7 +18,6 @@ from hedgerow.picture import (
     svg_of,
     write_thousands,
 )
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import counts_of, promise_html, title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
@@ -49,7 +49,9 @@ class ShownCounts:
     def __str__(self) -> str:
         """Return the same as aligned text."""
         labels = len(self._labels()[0])
-        table = aligned([self._headings(), *self._rows()], left={*range(labels), labels + 2})
+        table = aligned(
+            [self._headings(), *self._rows()], left={*range(labels), labels + 2}, wide=True
+        )
         return f"{self._title()}\n{self._about()}\n\n{table}\n\n{self.plan.promise}"
 
     def _repr_html_(self) -> str:
