@@ -489,6 +489,7 @@ class Release:
                 named whose axes nest in several ways, or noise is narrow: `draws` tells its errors.
 
         Example:
+            >>> import numpy as np
             >>> import polars as pl
             >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
             >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
@@ -497,8 +498,8 @@ class Release:
             >>> budget = hr.EpsilonDelta("1", "1e-8")
             >>> plan = hr.make_plan(tree, budget=budget, measure=hr.All())
             >>> cells, factors = hr.release(counts, plan).covariance("town")
-            >>> total = factors.times(np.ones(len(cells))).sum()  # the variance of all three
-            >>> bool(abs(total) < 1e-9)  # whose sum is public
+            >>> variance_of_total = factors.times(np.ones(3)).sum()
+            >>> bool(np.isclose(variance_of_total, factors.dense().sum()))
             True
         """
         levels, plan = self._levels(level, None), self.plan

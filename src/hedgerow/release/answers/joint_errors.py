@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
-from numpy.random import Generator
+from scipy.special import ndtri
 
 from hedgerow.arrays import Float64, Levels, Tables
 from hedgerow.errors import ReleaseError
@@ -34,6 +34,9 @@ from hedgerow.release.descent.source import Drawn
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.counts import Counts
 
+NORMAL = 1
+"""The branch of a stream that normal numbers are made from."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
@@ -51,14 +54,16 @@ class Law:
     weight: Float64
     rest: Float64
 
-    def drawn(self, stream: Stream, run: int, rng: Generator) -> Float64:
+    def drawn(self, stream: Stream, run: int) -> Float64:
         """Return the noise of a run."""
         whole = np.zeros(self.weight.size, dtype=np.int64)
         if self.mechanism is not None:
             self.mechanism.draw(stream, run * len(whole), whole)
         noise: Float64 = self.weight * whole.reshape(self.weight.shape)
         if self.rest.any():
-            noise += np.sqrt(self.rest) * rng.standard_normal(self.rest.shape)
+            words = stream.branch(NORMAL).words(run * len(whole), len(whole))
+            uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
+            noise += np.sqrt(self.rest) * ndtri(uniform).reshape(self.rest.shape)
         return noise
 
 
@@ -71,10 +76,10 @@ def _errors_by_law(
     laws: Mapping[Levels, Law], estimate: Callable[[Tables], Float64], pairs: int, seed: int
 ) -> Float64:
     """Return the errors of least squares over a few tables, each with a law of its noise."""
-    key, rng = key_of(f"share intervals/{seed}"), np.random.default_rng(seed)
+    key = key_of(f"share intervals/{seed}")
     streams = {levels: key.stream(*law.levels) for levels, law in laws.items()}
     runs = (
-        {levels: law.drawn(streams[levels], run, rng) for levels, law in laws.items()}
+        {levels: law.drawn(streams[levels], run) for levels, law in laws.items()}
         for run in range(pairs)
     )
     return np.array([estimate(tables) for tables in runs])
