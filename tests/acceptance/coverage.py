@@ -159,7 +159,7 @@ class Asked:
                 frame, (one, other) = pairs.differences(USUAL), true.reshape(-1, sums.cells)[:2]
                 low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
                 held = (low <= one - other) & (one - other <= high)
-                if not frame["standard_error"].all():  # of areas that are the same
+                if not (frame["standard_error"] > 0).all():  # of areas that are the same
                     continue
                 yield f"difference of {name}", Held(held, held, one - other)
         yield from self._shares(content)
