@@ -19,7 +19,7 @@ from tests.made import plain_plan
 CODES = [
     *("=1+1", "+2", "-3", "@SUM(A1)", "007", "1e5", "0.10", "TRUE", "2021-01-02", " a ", "\ta"),
     *("=cmd|'/c calc'!A1", "http://a.b", "'b", "_x0041_", "a\nb", '<c>&"', "東京"),
-    *("\U0001f600", "\x1b[2J"),
+    *("\U0001f600", "\x1b[2J", "\ufffe", "a\rb"),
 ]  # fmt: skip
 """What a spreadsheet takes for something else than text."""
 

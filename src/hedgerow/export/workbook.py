@@ -31,13 +31,16 @@ NOTES = "Notes"
 TAKEN = {NOTES.lower(), "history"}
 """Names that sheets of tables must not have: the second is Excel's own."""
 
-OPTIONS = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+OPTIONS = {
+    "constant_memory": True, "use_zip64": True,
+    "strings_to_formulas": False, "strings_to_urls": False,
+}  # fmt: skip
 CREATED = datetime(1980, 1, 1, tzinfo=UTC)
 """In place of now, as in every archive of xlsxwriter: the same release makes the same file."""
 FORMATS: dict[str, Any] = {
     "text": {"num_format": "@"},
     "heading": {"num_format": "@", "bold": True, "bottom": 1},
-    "notes": {"num_format": "@", "text_wrap": True, "valign": "top"},
+    "notes": {"text_wrap": True, "valign": "top"},
     "whole": {"num_format": "#,##0"},
     ESTIMATE: {"num_format": "#,##0.0"},
     STANDARD_ERROR: {"num_format": "#,##0.00"},
