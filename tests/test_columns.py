@@ -57,6 +57,13 @@ def test_codes_that_differ_are_not_cut_to_the_same():
     assert len({line.split()[0] for line in aligned(short, left=(0,)).splitlines()[-2:]}) == 2
 
 
+def test_a_figure_that_is_wider_than_a_terminal_is_whole():
+    figure, code = "9" * 100, "c" * 50
+    text = aligned([("depth", "cuboid", "cells"), ("0", "total", "1"), ("1", code, figure)])
+    assert figure in text
+    assert "\n2" in text, "its row has a number"
+
+
 def test_letters_of_east_asia_take_two_columns():
     rows = [("名前", *HEADINGS), ("東京都" * 20, "1", "b", *FIGURES), ("a", "1", "b", *FIGURES)]
     text = aligned(rows, left=(0,))

@@ -98,10 +98,17 @@ def aligned(
         if i < keys or any(column.words) or not column.words
     ]
     first, others = columns[:keys], columns[keys:]
-    if _least(first) > WIDTH // 2:  # too wide to be said again: rows go by their numbers
+    most = max((GAP + column.least for column in others), default=0)
+    if _least(first) > min(WIDTH // 2, WIDTH - most):
+        # too wide to be said again: rows go by their numbers
         first = [Column("", [f"{row:,}" for row in range(1, len(rows))], None)]
         room = WIDTH - GAP - first[0].whole
-        others = [replace(each, words=[cut(word, room) for word in each.words]) for each in columns]
+        others = [
+            each
+            if each.letters is None
+            else replace(each, words=[cut(word, room) for word in each.words])
+            for each in columns
+        ]
     parts: list[list[Column]] = []
     for column in others:
         if not parts or _least([*first, *parts[-1], column]) > WIDTH:
@@ -127,7 +134,7 @@ def _widened(columns: Sequence[Column], spare: int) -> list[int]:
     """Return the widths of columns that take what room is to spare, the first ones first."""
     widths = []
     for column in columns:
-        more = min(max(column.whole - column.least, 0), spare)
+        more = min(max(column.whole - column.least, 0), max(spare, 0))  # a figure may be wider
         widths.append(column.least + more)
         spare -= more
     return widths

@@ -7,37 +7,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import hedgerow as hr
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from hedgerow.spec.release_spec import ReleaseSpec
 
 CUBE = '\n[workload]\ncuboids = "cube"\n'
 PAIRS = "origin.region × destination.province"
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory):
-    """The commuting example as a cube, released."""
-    hr_files = tmp_path_factory.mktemp("cube")
-    from hedgerow.examples import EXAMPLES  # noqa: PLC0415 - one place
-
-    file = Path(EXAMPLES["commuting"](hr_files / "trips", "small"))
-    text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
-    text = text.replace('measure = "survivors"', 'measure = "all"')
-    file.write_text(text.replace("delta         =", "#") + CUBE)
-    spec = ReleaseSpec(file)
-    tree = spec.tree()
-    counts, plan = spec.table.counts(tree), spec.plan(tree)
-    assert not plan.is_chain
-    in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1)).write(spec.output)
-    return file.parent
-
-
 @pytest.fixture
-def folder(example, tmp_path):
-    return Path(shutil.copytree(example, tmp_path / "trips"))
+def folder(cube_of_trips, tmp_path):
+    return Path(shutil.copytree(cube_of_trips, tmp_path / "trips"))
 
 
 @pytest.mark.parametrize(

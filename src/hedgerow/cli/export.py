@@ -16,11 +16,13 @@ from hedgerow.export.released import ExportFormat
 from hedgerow.export.released import export as write_export
 from hedgerow.export.sdmx import Sdmx
 from hedgerow.export.statistics_file import FILES, StatisticsFile
+from hedgerow.export.workbook import Workbook
 
 FORMATS: dict[str, type[Any]] = {
     "datapackage": DataPackage,
     "sdmx": Sdmx,
     "geoparquet": GeoParquet,
+    "xlsx": Workbook,
     **{suffix[1:]: StatisticsFile for suffix in FILES},
 }
 
@@ -34,8 +36,8 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     level: Annotated[
         str | None,
         Option(
-            help="Of formats with one table: a cuboid by its name in the plan. Default: the "
-            "released table."
+            help="Of xlsx and formats with one table: a cuboid by its name in the plan. Default: "
+            "all of them, or the released table."
         ),
     ] = None,
     agency: Annotated[
@@ -56,17 +58,18 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = False,
     names: Annotated[
         bool,
-        Option("--names", help="Of formats with one table: names of areas as columns, too."),
+        Option("--names", help="Of xlsx and formats with one table: names of areas, too."),
     ] = False,
 ) -> None:
     """Write a release for other tools, at no privacy cost.
 
     It is read from its directory alone. datapackage: CSV files with datapackage.json (Frictionless
     Data), all tables and code lists. sdmx: code lists, hierarchies and all tables (SDMX-ML 3.0 and
-    SDMX-CSV 2.0). geoparquet: one table with the shapes of its areas, counts of 0 included. sav,
-    dta, xpt: one table for SPSS, Stata or SAS. Titles, units and labels are those of [describe] in
-    the release file, and names of areas those of the public list, where a format has room for them.
-    Each needs a library, and says which. CSV and Parquet files are written by hedgerow table.
+    SDMX-CSV 2.0). xlsx: a sheet of notes and one a table, for Excel. geoparquet: one table with the
+    shapes of its areas, counts of 0 included. sav, dta, xpt: one table for SPSS, Stata or SAS.
+    Titles, units and labels are those of [describe] in the release file, and names of areas those
+    of the public list, where a format has room for them. Each needs a library, and says which. CSV
+    and Parquet files are written by hedgerow table.
     """
     if form in {"csv", "parquet"}:
         raise SpecError(f"hedgerow table writes CSV and Parquet files: --output FILE.{form}")

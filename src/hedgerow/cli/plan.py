@@ -50,7 +50,6 @@ from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.cuboids import Survivors
-from hedgerow.plan.describe import price_table
 from hedgerow.plan.forecast import (
     forecast,
     forecast_legend,
@@ -284,7 +283,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
     say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
         say(f"{made.public_facts}\n")
-    say(price_table(made.guarantee, made.deltas, made.promise.epsilon, wide=wide))
+    prices = made.guarantee.prices(made.deltas, made.promise.epsilon)
+    say(aligned(prices, left=(0,), wide=wide))
     if made.saved is not None:
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")

@@ -1,6 +1,5 @@
 """The commands on the cost of privacy: `account` and `ledger`."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -20,18 +19,18 @@ from hedgerow.cli.terminal import escape, say, stage, stderr
 from hedgerow.columns import aligned
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
-from hedgerow.plan.describe import price_table
 from hedgerow.plan.picture import picture_of_profile, title_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
+from hedgerow.privacy.profile import DELTAS
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
 from hedgerow.spec.other_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import format_delta, format_rounded_up
+from hedgerow.text import format_rounded_up
 
 LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
 ledgers = typer.Typer(help=LEDGER_HELP)
@@ -39,7 +38,6 @@ SIGNED_OFF = (
     "This holds if the plan is the one that was signed off: compare its hash. hedgerow check "
     "verifies, as far as files can show, that the counts were made with this noise."
 )
-DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 
 def account(
@@ -67,7 +65,7 @@ def account(
     plan = _plan_of_release(file)
     profile = read_account(file) if plan is None else plan.guarantee
     promise = profile if plan is None else plan.promise
-    deltas = delta or (DELTAS if plan is None else _deltas(plan))
+    deltas = delta or (DELTAS if plan is None else plan.promise.deltas)
     stated = promise.statement(deltas[0])
     answer = attacker = ""
     if plan is not None:
@@ -76,7 +74,7 @@ def account(
         answer,
         f"{stated}\n",
         attacker,
-        price_table(profile, deltas, promise.epsilon, wide=wide),
+        aligned(profile.prices(deltas, promise.epsilon), left=(0,), wide=wide),
     ]
     if match is not None:
         # how much less noise keeps the ε of Bun & Steinke, in words and as a table
@@ -187,10 +185,3 @@ def _plan_of_release(file: Path) -> Plan | None:
             f"account takes a release directory, or the {MANIFEST} in it, got {file.name!r}"
         )
     return None
-
-
-def _deltas(plan: Plan) -> list[str]:
-    """Return the δ at which the price is shown, that of the plan's own budget first."""
-    budget = plan.promise.budget
-    own = [] if budget is None else [format_delta(budget.delta)]
-    return [*own, *(delta for delta in DELTAS if budget is None or Fraction(delta) != budget.delta)]

@@ -1,17 +1,14 @@
-"""A plan written down: as JSON for machines, its price as text for people."""
+"""A plan written down as JSON."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any
 
 from hedgerow.arrays import Levels
-from hedgerow.columns import aligned
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
-from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, Json, Texts, format_delta, format_rounded_up
+from hedgerow.text import Json
 
 
 def plan_hash(described: Mapping[str, Any]) -> str:
@@ -66,19 +63,3 @@ def describe_cuboid(tree: Tree, levels: Levels, cuboid_plan: CuboidPlan, *, whol
     if isinstance(cuboid_plan, Summed):
         described["scale"] = cuboid_plan.scale
     return described
-
-
-def price_table(
-    profile: Profile,
-    deltas: Sequence[Exact],
-    stated: Callable[[Exact], Fraction | float],
-    *,
-    wide: bool = False,
-) -> str:
-    """Return ε at several δ as `aligned` text: as it is stated, and by the conversions from ρ."""
-    rows: list[Texts] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
-    for delta in deltas:
-        conversions = (stated, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (format_rounded_up(epsilon(delta)) for epsilon in conversions)
-        rows.append(("", format_delta(delta), *figures))
-    return aligned(rows, wide=wide)

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from hedgerow.notebook import block, html_table, paragraph
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
-from hedgerow.privacy.profile import FALSE_ALARMS, Profile
+from hedgerow.privacy.profile import DELTAS, FALSE_ALARMS, Profile
 from hedgerow.privacy.use import Use
 from hedgerow.text import (
     Exact,
@@ -211,8 +212,20 @@ class Promise:
         satisfied = self.profile.statement(who="satisfies").removesuffix(".")
         return f"{satisfied}; {self.protection.label}"
 
+    @property
+    def deltas(self) -> list[Exact]:
+        """The δ at which ε is shown, that of the budget first."""
+        own = [] if self.budget is None else [self.budget.delta]
+        return [*own, *(delta for delta in DELTAS if Fraction(delta) not in own)]
+
     def __str__(self) -> str:
         return self.statement()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the promise, what an attacker learns, ε at several δ."""
+        headings, *rows = self.profile.prices(self.deltas, self.epsilon)
+        said = f"{self}\n\n{self.attacker}"
+        return block(paragraph(said), html_table(headings, rows))
 
 
 def _joined(clauses: Sequence[str]) -> str:

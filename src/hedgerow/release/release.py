@@ -129,10 +129,8 @@ class Release:
         return f"Release({', '.join(self.plan.cuboids)}; {self.content.total:,} records released)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first cuboid below the total, as `show` does."""
-        finer = [levels for levels in self.plan.levels if any(levels)]
-        first = (finer or self.plan.levels)[0]  # the total may be all there is
-        return self.show(self.plan.tree.name_of(first))._repr_html_()
+        """Return what a notebook shows: what `show` does of its own accord."""
+        return self.show()._repr_html_()
 
     @property
     def plan(self) -> Plan:
@@ -188,12 +186,16 @@ class Release:
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def show(
-        self, level: str, *, rows: int = SHOWN_ROWS, confidence: Confidence | None = None
+        self,
+        level: str | None = None,
+        *,
+        rows: int = SHOWN_ROWS,
+        confidence: Confidence | None = None,
     ) -> ShownCounts:
         """Return the largest counts of a cuboid, as a notebook shows them.
 
         Args:
-            level: its name, as in `level`.
+            level: its name, as in `level`; the first one below the total unless given.
             rows: at most so many counts.
             confidence: of the intervals, 95 % for each of them unless given.
 
@@ -207,6 +209,9 @@ class Release:
             ReleaseError: no such cuboid, no rows, or a confidence that is a bare number.
         """
         ROWS(rows)
+        if level is None:
+            finer = [levels for levels in self.plan.levels if any(levels)]
+            level = self.plan.tree.name_of((finer or self.plan.levels)[0])
         every = self.level(level, confidence=confidence)
         largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
         sure, levels = confidence or USUAL, self._levels(level, None)
@@ -214,6 +219,27 @@ class Release:
             " for all at once" if sure.simultaneous else " each"
         )
         return ShownCounts(self.plan, levels, largest, len(every), words)
+
+    def plot(
+        self,
+        level: str | None = None,
+        *,
+        rows: int = SHOWN_ROWS,
+        confidence: Confidence | None = None,
+    ) -> Any:
+        """Return the picture of the counts that `show` gives: a figure of matplotlib.
+
+        Raises:
+            ReleaseError: as `show`, or matplotlib is not installed.
+
+        Example:
+            >>> towns = {"town": ["a", "b"], "people": [900, 3000]}
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["town"])])
+            >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+            >>> release = hr.release(hr.Counts.from_frame(tree, towns, count="people"), plan)
+            >>> release.plot("town").savefig("towns.png")
+        """
+        return self.show(level, rows=rows, confidence=confidence).plot()
 
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
         """Return the released counts by any choice of one level an axis, with their errors.

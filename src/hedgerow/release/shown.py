@@ -12,10 +12,12 @@ from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
     GREEN,
+    figure_of,
     label_rows,
     row_names,
     rows_height,
     svg_of,
+    write_heading,
     write_thousands,
 )
 from hedgerow.plan.picture import counts_of, promise_html, title_of, unit_of
@@ -64,6 +66,20 @@ class ShownCounts:
             promise_html(self.plan),
         )
 
+    def plot(self) -> Any:
+        """Return its picture with title and intervals in words, a figure of matplotlib.
+
+        Raises:
+            ReleaseError: matplotlib is not installed.
+        """
+        names = self._row_names()
+
+        def draw(figure: Any) -> None:
+            write_heading(figure, self._title(), self._about())
+            self._draw(figure, names)
+
+        return figure_of(draw, (WIDTH, rows_height(names)), ReleaseError)
+
     def _title(self) -> str:
         return title_of(self.plan, "A release")
 
@@ -106,10 +122,13 @@ class ShownCounts:
         ]
 
     def _picture(self) -> str:
-        names = row_names(self._short(words) for words in self._labels()[1])
+        names = self._row_names()
         size = WIDTH, rows_height(names)
         drawn = svg_of(lambda figure: self._draw(figure, names), size, ReleaseError)
         return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
+
+    def _row_names(self) -> list[str]:
+        return row_names(self._short(words) for words in self._labels()[1])
 
     def _short(self, words: list[str]) -> str:
         """Return a cell as it stands beside its row: the finest name of each axis, or the last two.
