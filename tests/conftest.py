@@ -265,8 +265,9 @@ def run_on_terminal(run, monkeypatch):
 
 @pytest.fixture
 def few_budgets(monkeypatch):
-    """Planning pages certify their own budget and both ends alone, which is soon done."""
-    monkeypatch.setattr(points, "CERTIFIED", set())
+    """Planning pages have few budgets, which are soon computed."""
+    monkeypatch.setattr(points, "MANTISSAS", ("1",))
+    monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
 
 
 @pytest.fixture
