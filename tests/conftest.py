@@ -26,6 +26,7 @@ from hypothesis.internal.constants_ast import Constants
 from hedgerow import cli
 from hedgerow.noise import bits
 from hedgerow.plan.page import points
+from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.directory import keys
 from tests import skips
 from tests.browser import chromium
@@ -268,6 +269,7 @@ def few_budgets(monkeypatch):
     """Planning pages have few budgets, which are soon computed."""
     monkeypatch.setattr(points, "MANTISSAS", ("1",))
     monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
+    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "2"))  # narrow noise takes long
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from hedgerow.privacy.budget import EpsilonDelta, float_above
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.text import Json, format_rounded_up, visible
 
-SCRIPTS = ("solver.js", "accountant.js", "points.js", "page.js")
+SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "page.js")
 CONFIDENCE_MISS = 0.05
 LARGE, MIDDLING, SMALL = 100_000, 1_000, 50
 """Counts that stand for the coarsest level, for the finest and for those between, if none knows."""
