@@ -261,7 +261,7 @@ def test_an_earlier_table_s_trials_tell_how_sparse_counts_come_out(browser, tmp_
     trials = Simulated((Fraction(1), Fraction(2)), (own, twice), 3)
     tab = opened(browser, a_page(tmp_path, plan, simulated=trials))
     assert "an earlier, public table" in tab.locator("#worth").inner_text()
-    assert "% of the counts, those below" in told(tab, ".row .outcome >> nth=-1")
+    assert "Of the earlier table’s counts above 0, " in told(tab, ".row .outcome >> nth=-1")
     said = statistics(tab)
     assert said.locator("#errors td").last.inner_text() == "0.25"
     forecasted = forecast(plan)["rmse"][-1] / 0.5

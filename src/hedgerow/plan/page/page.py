@@ -129,7 +129,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
     for each in (points, *points["divisions"]):
         each["chosen"] = " ".join(say(f"planning.chosen.{key}") for key in each["chosen"])
     return {
-        "words": words | {"learn": among(plan, str(words["learn"]))},
+        "words": words | {key: among(plan, str(words[key])) for key in ("learn", "noticed")},
         "solver": solver,
         "points": points,
         "rows": rows,
