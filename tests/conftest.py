@@ -29,6 +29,7 @@ from hedgerow import cli
 from hedgerow.columns import WIDTH
 from hedgerow.noise import bits
 from hedgerow.plan.page import points
+from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.directory import keys
 from tests import skips
 from tests.browser import chromium
@@ -280,8 +281,10 @@ def run_on_terminal(run, monkeypatch):
 
 @pytest.fixture
 def few_budgets(monkeypatch):
-    """Planning pages certify their own budget and both ends alone, which is soon done."""
-    monkeypatch.setattr(points, "CERTIFIED", set())
+    """Planning pages have few budgets, which are soon computed."""
+    monkeypatch.setattr(points, "MANTISSAS", ("1",))
+    monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
+    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "2"))  # narrow noise takes long
 
 
 @pytest.fixture

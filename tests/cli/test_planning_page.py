@@ -144,9 +144,9 @@ def test_what_an_attacker_learns_stands_beside_who_is_protected(
     assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
     page = (folder / "plan.html").read_text(encoding="utf-8")
     assert said in re.search(r'id="promise">(.*?)</p>', page, re.DOTALL)[1]
-    unit = "unit" if "contributions" in privacy else "record"
-    assert facts_of(folder / "plan.html")["unit"] == unit
-    assert f"<dd>one {unit}</dd>" in page
+    one = "one unit of up to 3 records" if "contributions" in privacy else "one record"
+    assert facts_of(folder / "plan.html")["one"] == one
+    assert f"What the release could tell about {one}</h2>" in page
     capsys.readouterr()
 
 

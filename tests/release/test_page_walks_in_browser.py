@@ -86,7 +86,7 @@ def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns,
     tab.locator("body > nav a", has_text="The promise").click()
     told = tab.inner_text("#promise")
     assert "In plain words" in told
-    assert "whatever any one record says" in told
+    assert "whatever the table says of any one of the workers" in told
     tab.locator(".finder input").fill("brook")
     tab.locator(".found button", has_text="Brook").click()
     tab.wait_for_function("() => document.querySelector('h3').innerText.startsWith('town Brook')")
