@@ -55,7 +55,7 @@ def opened(path: Path) -> dict[str, float]:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         tab = browser.new_page()
         begun = time.perf_counter()
-        tab.goto(path.as_uri() + "#at-3-500-2")
+        tab.goto(path.as_uri() + f"#place={'0' * sum(WIDTHS[:3])}")
         tab.wait_for_selector("#explorer[data-ready]")
         ready = time.perf_counter() - begun
         paints = tab.evaluate(PAINTS)

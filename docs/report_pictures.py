@@ -58,16 +58,17 @@ def census(data: Path, folder: Path) -> None:
 
 def regions(tab: Page) -> None:
     """The matrix of regions, with what is said of one cell."""
+    tab.get_by_role("button", name="matrix", exact=True).click()
     tab.locator("#explorer .matrix .cell").nth(26).hover()
 
 
 def blocks(tab: Page) -> None:
     """Down to a block group, with what is said of one block."""
     for _ in BLOCKS[:-1]:
-        heading = tab.locator("#explorer h3").inner_text()
+        heading = tab.locator("#answer h2").inner_text()
         tab.locator("#explorer .tile").first.click()
         tab.wait_for_function(
-            "(words) => document.querySelector('#explorer h3')?.innerText !== words", arg=heading
+            "(words) => document.querySelector('#answer h2').innerText !== words", arg=heading
         )
     tab.locator("#explorer .tile").nth(1).hover()
 
@@ -111,9 +112,9 @@ def main(data: Path) -> None:
             size = {"width": 1120, "height": 1040}
             tab = browser.new_page(viewport=size, reduced_motion="reduce")
             tab.goto((out / "report.html").as_uri())
-            tab.wait_for_selector("#explorer h3")
+            tab.wait_for_selector("#explorer[data-ready]")
             walk(tab)
-            tab.evaluate("document.querySelector('#explore').scrollIntoView({behavior: 'instant'})")
+            tab.evaluate("scrollTo(0, 0)")
             tab.wait_for_timeout(500)
             tab.screenshot(path=DOCS / name)
         planning(browser.new_page(viewport={"width": 1120, "height": 1180}))

@@ -194,7 +194,14 @@ def test_the_promise_in_english_is_word_for_word_that_of_the_plan(neighbours, bu
 
 
 def test_a_small_part_is_said_to_be_small_and_never_a_power_of_ten():
-    said = {12.34: "±12 %", 0.0123: "±0.012 %", 0.01: "±0.01 %", 0.00002: "&lt; 0.01 %"}
+    said = {12.34: "12 %", 0.0123: "0.012 %", 0.01: "0.01 %", 0.00002: "&lt; 0.01 %"}
     say = catalogue("en")
     assert {value: percent_of(say, value).replace("\u00a0", " ") for value in said} == said
     assert percent_of(catalogue("fr"), 0.001) == "&lt; 0,01\u00a0%"
+
+
+def test_no_text_states_an_error_as_plus_or_minus():
+    for language in languages():
+        texts = catalogue(language).texts
+        assert [key for key, text in texts.items() if "±" in str(text)] == []
+    assert "±" not in sources("html")

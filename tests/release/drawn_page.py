@@ -238,8 +238,8 @@ def _points(one, x, y):
 
 
 def number(words):
-    """A number as the page writes it: 1,234.5, 20 %, ±7, 10−3 for a power of ten."""
-    plain = words.replace(",", "").replace("±", "").strip()
+    """A number as the page writes it: 1,234.5, 20 %, 10−3 for a power of ten."""
+    plain = words.replace(",", "").strip()
     if power := re.fullmatch(r"10−(\d+)", plain):
         return 10.0 ** -int(power[1])
     if part := re.fullmatch(r"(\S+) %", plain):

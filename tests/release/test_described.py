@@ -125,7 +125,7 @@ def test_the_page_has_the_readers_words_and_no_names_of_columns(out):
     assert '<h1><span lang="en-AU"><bdi>Journeys to work, 2021</bdi></span></h1>' in text
     for words in (
         "State of residence × State of work",
-        "<dt><bdi>Workers</bdi></dt>",
+        "</strong> <bdi>workers</bdi>",
         "Office of &lt;Statistics&gt;",
         "10 August 2021",
         "<p><bdi>Those who work at home are left out.</bdi></p>",

@@ -122,7 +122,7 @@ def test_a_page_with_another_map_is_found_by_check(folder):
     text = page.read_text(encoding="utf-8")
     for forged in (
         text.replace('"level":2,"geographic":false', '"level":1,"geographic":false'),
-        text.replace('<section id="map">', '<section id="map"><p>Nobody lives here.</p>'),
+        text.replace('<section id="counts">', '<section id="counts"><p>Nobody lives here.</p>'),
         text.replace("const ATLAS_WIDTH = 1000", "const ATLAS_WIDTH = 100"),
         text.replace(text.split('id="shapes-0">')[1].split("<")[0][:8], "AAAAAAAA"),
     ):

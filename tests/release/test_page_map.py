@@ -36,4 +36,3 @@ def test_a_page_without_shapes_has_nothing_of_a_map(out):
     text = page_of(out, axis_of(30))
     assert "atlas" not in text
     assert "cartography" not in text
-    assert "#map" not in text

@@ -26,6 +26,7 @@ from hedgerow.tables.tree import Tree
 from tests.browser import PATIENCE, barriers
 from tests.made import all_leaves, plain_plan
 from tests.parts import CHROMIUM
+from tests.release.in_browser import ROWS, address, figure_of, ready
 from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
@@ -100,40 +101,48 @@ def squares(tmp_path_factory):
     return made(folder / "out", Tree([grid]), values, budget="1/20", measure=All())
 
 
-def told(tab):
-    return tab.locator(".atlas-read").inner_text()
+def areas_of(tab):
+    """What is said of every area of the map."""
+    return tab.locator(".area").evaluate_all("all => all.map(one => one.ariaLabel)")
 
 
-def ready(tab):
-    tab.wait_for_selector("#atlas[data-ready]", timeout=PATIENCE)
+def counts_in(tab):
+    """The first two cells of the rows beside the map."""
+    return [row.split("\t")[:2] for row in tab.locator(ROWS).all_inner_texts()]
+
+
+def expected(frame, column):
+    return [[f"{name}", f"{n:,}"] for name, n in frame.select(column, "count").iter_rows()]
 
 
 def test_a_click_on_a_county_shows_its_towns(opened, census):
-    tab = opened(census)
-    ready(tab)
+    tab = ready(opened(census))
     assert tab.locator(".area").count() == SIDE
     tab.locator('.area[data-node="2"]').click()
+    ready(tab, "2")
     expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
     towns = read_release(census.with_suffix("")).level("town").filter(place_county="2")
-    rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
     best = towns.sort("count", descending=True)
-    assert [row.split("\t")[1] for row in rows] == [f"{count:,}" for count in best["count"]]
-    low, high = best["low"][0], best["high"][0]
-    tab.mouse.move(0, 0)
-    expect(tab.locator(".atlas-read")).to_contain_text(f"{best['count'][0]:,}", timeout=PATIENCE)
-    assert f"{low:,} to {high:,}" in told(tab)
-    assert "firm" in told(tab)
-    assert EVIL in told(tab)
+    assert [count for _, count in counts_in(tab)] == [f"{count:,}" for count in best["count"]]
+    town = best.row(0, named=True)
+    tab.locator(f".area[aria-label*=' ({town['place_town']}): ']").click()
+    ready(tab, f"{EVIL}{town['place_town']}")
+    assert figure_of(tab) == f"{town['count']:,}"
+    told = tab.inner_text("#answer")
+    assert f"{town['low']:,} to {town['high']:,}" in told
+    assert "firm" in told
+    assert (
+        tab.locator(".area[aria-current]").count() == tab.locator("tr[aria-current]").count() == 1
+    )
     assert "evil" not in tab.title()
 
 
 def test_the_keyboard_alone_goes_in_and_out(opened, census):
-    tab = opened(census)
-    ready(tab)
+    tab = ready(opened(census))
     tab.locator('.area[tabindex="0"]').focus()
     tab.keyboard.press("ArrowRight")
-    node = tab.evaluate("document.activeElement.dataset.node")
-    assert node == "1"
+    assert tab.evaluate("document.activeElement.dataset.node") == "1"
+    assert tab.locator("tr.pointed").count() == 1
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".beside")
     expect(tab.locator(".area:focus")).to_have_count(1, timeout=PATIENCE)
@@ -142,30 +151,24 @@ def test_the_keyboard_alone_goes_in_and_out(opened, census):
 
 
 def test_flows_are_those_from_the_area_chosen_and_turn(opened, flows):
-    tab = opened(flows)
-    ready(tab)
     pairs = read_release(flows.with_suffix("")).level("home.county × work.county")
-    tab.locator(".atlas-tools select").select_option("1")
-    expect(tab.locator(".atlas-heading")).to_contain_text("from 1", timeout=PATIENCE)
+    tab = ready(opened(flows, address("1", "0")), "1 → 0")
     for side, other in (("home", "work"), ("work", "home")):
-        own = pairs.filter(pl.col(f"{side}_county") == "1").sort("count", descending=True)
-        rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
-        expected = [[a, f"{n:,}"] for a, n in own[f"{other}_county", "count"].iter_rows()]
-        assert [row.split("\t")[:2] for row in rows] == expected
+        code = "1" if side == "home" else "0"
+        tab.get_by_role("button", name=f"{side}: {code}", exact=True).click()
+        tab.wait_for_selector(f"button[aria-pressed='true']:has-text('{side}: {code}')")
+        own = pairs.filter(pl.col(f"{side}_county") == code).sort("count", descending=True)
+        assert counts_in(tab) == expected(own, f"{other}_county")
         assert tab.locator(".arc").count() == SIDE - 1
-        if side == "home":
-            tab.get_by_role("button", name="to", exact=True).click()
-            expect(tab.locator(".atlas-heading")).to_contain_text("to 1", timeout=PATIENCE)
+        assert tab.locator(".area[aria-current]").count() == 1
 
 
 def test_flows_that_are_mostly_noise_have_no_arc_and_rough_ones_are_dashed(opened, faint):
-    tab = opened(faint)
-    ready(tab)
-    tab.locator(".atlas-tools select").select_option("0")
-    expect(tab.locator(".atlas-heading")).to_contain_text("from 0", timeout=PATIENCE)
-    rows = tab.locator(".atlas-table tbody tr").all_inner_texts()
-    told_ = {row.split("\t")[0]: row.split("\n")[-1].strip() for row in rows}
-    others = [kind for county, kind in told_.items() if county != "0"]
+    tab = ready(opened(faint, address("0", "1")), "0 → 1")
+    rows = tab.locator(ROWS).evaluate_all(
+        "all => all.map(row => [row.cells[0].innerText, row.cells[3].innerText.trim()])"
+    )
+    others = [kind for county, kind in rows if county != "0"]
     assert {"rough", "mostly noise"} <= {*others}
     firm, rough = (sum(kind == each for kind in others) for each in ("firm", "rough"))
     assert tab.locator(".arc").count() == firm + rough
@@ -174,59 +177,51 @@ def test_flows_that_are_mostly_noise_have_no_arc_and_rough_ones_are_dashed(opene
 
 def test_the_table_beside_the_map_is_what_the_map_tells(opened, census):
     """Every area of the map has the count of its row as its name for those who do not see it."""
-    tab = opened(census)
-    ready(tab)
-    rows = [row.split("\t") for row in tab.locator(".atlas-table tbody tr").all_inner_texts()]
-    told_ = tab.locator(".area").evaluate_all("all => all.map(one => one.ariaLabel)")
-    assert len(rows) == len(told_) == SIDE
-    for name, count, interval, *_ in rows:
-        low_to_high = interval.split("\n")[0].removesuffix(" firm")
-        assert any(one.startswith(f"{name}: {count} ({low_to_high})") for one in told_)
+    tab = ready(opened(census))
+    rows = [row.split("\t") for row in tab.locator(ROWS).all_inner_texts()]
+    told = areas_of(tab)
+    assert len(rows) == len(told) == SIDE
+    for name, count, interval, sure in rows:
+        words = f"{name}: {count} (95 % interval {interval}, {sure.strip()})"
+        assert any(one.startswith(words) for one in told)
 
 
 def test_on_a_touch_screen_the_first_tap_reads_and_the_second_opens(opened, census):
-    tab = opened(census, width=390, has_touch=True, is_mobile=True)
-    ready(tab)
+    tab = ready(opened(census, width=390, has_touch=True, is_mobile=True))
     area = tab.locator('.area[data-node="2"]')
     area.tap()
-    tab.wait_for_selector('.area[data-node="2"][aria-current]')
+    tab.wait_for_selector('.area[data-node="2"].chosen')
     assert tab.locator(".beside").count() == 0
-    assert area.get_attribute("aria-label").split(":")[0] in told(tab)
+    assert area.get_attribute("aria-label").split(":")[0] in tab.inner_text(".readout")
     area.tap()
     expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_a_map_of_a_cube_shows_the_margin_of_its_axis(opened, cube):
-    tab = opened(cube)
-    ready(tab)
+    tab = ready(opened(cube, address("", "", by=(2, 0))))
     towns = read_release(cube.with_suffix("")).cuboid(place="town")
-    tab.locator(".atlas-tools button").last.click()
     expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
-    told_ = tab.locator(".area").evaluate_all("all => all.map(one => one.ariaLabel)")
+    told = areas_of(tab)
     for row in towns.iter_rows(named=True):
-        name = f"{EVIL}{row['place_town']}"
-        expected = f"{name}: {row['count']:,} ({row['low']:,} to {row['high']:,})"
-        assert any(one.startswith(expected) for one in told_)
+        name = f"{EVIL}{row['place_town']} ({row['place_town']})"
+        wanted = f"{name}: {row['count']:,} (95 % interval {row['low']:,} to {row['high']:,}"
+        assert any(one.startswith(wanted) for one in told)
 
 
 def test_a_map_of_a_cube_shows_one_code_of_another_axis(opened, cube):
-    tab = opened(cube)
-    ready(tab)
     counts = read_release(cube.with_suffix("")).cuboid(place="county", age="age")
     for code in ("2", "0"):
-        tab.locator("[data-only='1']").select_option(label=code)
-        expect(tab.locator(".atlas-heading")).to_contain_text(f", {code}", timeout=PATIENCE)
+        tab = ready(opened(cube, address("", code)), code)
         rows = counts.filter(age=code).sort("count", descending=True)
-        expected = [[name, f"{n:,}"] for name, n in rows["place_county", "count"].iter_rows()]
-        told_ = tab.locator(".atlas-table tbody tr").all_inner_texts()
-        assert [row.split("\t")[:2] for row in told_] == expected
-    assert barriers(tab) == []
+        assert counts_in(tab) == expected(rows, "place_county")
+        assert f"age {code}" in tab.inner_text("#counts h2")
+        assert tab.locator(".area").count() == SIDE
+        assert barriers(tab) == []
 
 
 def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):
-    tab = opened(squares)
-    ready(tab)
+    tab = ready(opened(squares))
     assert tab.locator(".area").count() == 4
     tab.locator('.area[tabindex="0"]').focus()
     tab.keyboard.press("Enter")
@@ -236,9 +231,7 @@ def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):
 
 def test_areas_are_coloured_by_what_their_intervals_allow(opened, squares):
     """Eight colours where firm, four where rough, one where mostly noise, white where 0."""
-    tab = opened(squares)
-    ready(tab)
-    tab.locator(".atlas-tools button").last.click()
+    tab = ready(opened(squares, address("", by=(2,))))
     expect(tab.locator(".area")).to_have_count(16, timeout=PATIENCE)
     seen = tab.locator(".area").evaluate_all(
         "all => all.map(one => [one.ariaLabel, one.getAttribute('fill')])"
@@ -246,7 +239,9 @@ def test_areas_are_coloured_by_what_their_intervals_allow(opened, squares):
     fills = {}
     for words, fill in seen:
         kind = next(
-            k for k in ("firm", "rough", "mostly noise", "released as 0") if words.endswith(k)
+            k
+            for k in ("firm", "rough", "mostly noise", "released as 0")
+            if words.removesuffix(" Opens.").rstrip(".)").endswith(k)
         )
         fills.setdefault(kind, set()).add(fill)
     assert fills["mostly noise"] == {"url(#atlas-hatch)"}
@@ -259,8 +254,7 @@ def test_areas_are_coloured_by_what_their_intervals_allow(opened, squares):
 
 def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened, census):
     """For counts of every spread, those of a few people and those that differ little too."""
-    tab = opened(census)
-    ready(tab)
+    tab = ready(opened(census))
     text = files("hedgerow.release.page").joinpath("map_scale.js").read_text(encoding="utf-8")
     start, end = text.index("const ROUND"), text.index("const binOf")
     breaks_of = f"(counts) => {{ const BINS = 8;\n{text[start:end]}\nreturn breaksOf(counts); }}"
@@ -295,8 +289,7 @@ def test_a_page_with_a_map_keeps_its_policy(opened, census, flows):
         assert not re.search(
             r"<[^>]+\s(?:on\w+|style)=", text.split("<script>")[0].split("</style>")[1]
         )
-        tab = opened(path)
-        ready(tab)
+        tab = ready(opened(path))
         assert tab.evaluate("document.scripts.length") == text.count("<script")
         assert tab.title() != "evil"
 
@@ -315,44 +308,41 @@ def test_a_director_goes_from_the_title_to_one_town_by_the_map(opened, census, w
     tab = opened(census, width=width, color_scheme=scheme, has_touch=is_phone, is_mobile=is_phone)
     ready(tab)
     assert tab.inner_text("h1") == TITLE
-    assert "by guessing it would be 5 %" in tab.inner_text(".lead")
-    tab.locator("body > nav a", has_text="The map").click()
-    expect(tab.locator("#map h2")).to_be_in_viewport(timeout=PATIENCE)
     is_whole(tab, width)
     press = (lambda one: (one.tap(), one.tap())) if is_phone else (lambda one: one.click())
     press(tab.locator('.area[data-node="1"]'))
     expect(tab.locator(".beside")).to_have_count(SIDE - 1, timeout=PATIENCE)
     is_whole(tab, width)
-    town = tab.locator('.area[data-node="6"]')
-    press(town)
+    press(tab.locator('.area[data-node="6"]'))
     row = read_release(census.with_suffix("")).level("town").row(6, named=True)
-    for words in (f"{EVIL}12", f"{row['count']:,}", f"{row['low']:,} to {row['high']:,}", "firm"):
-        expect(tab.locator(".atlas-read")).to_contain_text(words, timeout=PATIENCE)
+    ready(tab, f"{EVIL}12")
+    for words in (f"{row['count']:,}", f"{row['low']:,} to {row['high']:,}", "firm"):
+        expect(tab.locator("#answer")).to_contain_text(words, timeout=PATIENCE)
     is_whole(tab, width)
-    tab.locator("#map .crumbs button").first.click()
+    tab.locator(".near button").first.click()
+    ready(tab, "1")
+    tab.locator(".near button").first.click()
     expect(tab.locator(".beside")).to_have_count(0, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_flows_stand_in_nobodys_way(opened, flows, width):
-    tab = opened(flows, width=width)
-    ready(tab)
+    tab = ready(opened(flows, width=width))
     is_whole(tab, width)
-    tab.locator(".atlas-tools button").last.click()
+    tab = ready(opened(flows, address("00", "11"), width=width))
     expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
     is_whole(tab, width)
 
 
 def test_on_paper_the_map_its_legend_and_its_table_are_whole(opened, census):
-    """A4, as Chromium prints: the map within the paper, its counts below, no buttons."""
-    tab = opened(census, width=680)
-    ready(tab)
+    """A4, as Chromium prints: the map within the paper, its counts beside it, no buttons."""
+    tab = ready(opened(census, width=680))
     tab.emulate_media(media="print")
-    for part in (".atlas-map", ".fan", ".atlas-table table"):
+    for part in (".atlas-map", ".scale", ".listing table"):
         box = tab.locator(part).bounding_box()
         assert box["width"] > 100
         assert box["x"] + box["width"] <= 681
-    assert not tab.locator("#map .more, #map .atlas-tools, #map nav").evaluate_all(
+    assert not tab.locator(".more, .tools button, nav").evaluate_all(
         "all => all.filter(one => one.offsetParent).length"
     )
     assert tab.locator(".atlas-map").bounding_box()["height"] < 500
@@ -368,18 +358,16 @@ CARTOGRAPHY = "07ecc3332ace370f8a2322d7feb06ae5912c808a3dce46e89e089940a73f41f4"
 
 
 def test_the_map_follows_the_level_of_intervals_that_is_chosen(opened, census):
-    tab = opened(census)
-    tab.wait_for_selector(".atlas-table tbody tr")
-    tab.wait_for_selector("#explorer[data-ready]")
+    tab = ready(opened(census))
     release = read_release(census.with_suffix(""))
     for level in (99, 90):
         tab.locator(f"button[data-sure='{level}']").click()
         tab.wait_for_function(
-            "(level) => document.querySelector('.atlas-table thead').innerText"
+            "(level) => document.querySelector('.listing thead').innerText"
             ".includes(`${level} % interval`)",
             arg=level,
         )
         file = release.level("county", confidence=Confidence(level / 100))
         wanted = {f"{low:,} to {high:,}" for low, high in file["low", "high"].iter_rows()}
-        told = tab.locator(".atlas-table tbody tr td:nth-child(3)").all_inner_texts()
-        assert {" ".join(one.split()[:3]) for one in told} == wanted
+        assert {*tab.locator(f"{ROWS} td:nth-child(3)").all_inner_texts()} == wanted
+        assert all(any(one in label for one in wanted) for label in areas_of(tab))

@@ -8,6 +8,7 @@ from hedgerow.release.page.report import check_report, page
 from tests.made import plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import read
+from tests.release.in_browser import address
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 NAMES = ["Goulburn", EVIL, "\u202egnirahs", "long " * 40 + "end", "a\nb", "עברית", None]
@@ -64,7 +65,8 @@ def test_a_page_with_other_names_is_not_the_one_that_the_files_make(made):
 @pytest.mark.xdist_group("browser")
 def test_names_are_shown_with_their_codes_in_pictures_and_tables_and_never_run(made, opened):
     kind, out, _ = made
-    where = {"chain": "#at-1.0.2-1.0.2", "cube": "#at-0.0.2-0.0.2"}[kind]
+    where = {"chain": address("0", "0", within=("0", "0"), by=(2, 2)),
+             "cube": address("", "", by=(2, 2))}[kind]  # fmt: skip
     tab = opened(out / "report.html", where)
     tab.wait_for_selector("#explorer[data-ready] .matrix th bdi")
     heads = tab.locator("#explorer .matrix tbody th bdi").all_inner_texts()
@@ -76,7 +78,7 @@ def test_names_are_shown_with_their_codes_in_pictures_and_tables_and_never_run(m
     assert tab.locator("#explorer img").count() == 0
     assert "evil" not in tab.title()
     if kind == "cube":
-        tab.goto((out / "report.html").as_uri() + "#at-0.0.2-0.0.0")
+        tab.goto((out / "report.html").as_uri() + address("", "", by=(2, 0)))
         tab.wait_for_selector("#explorer .tile")
         tiles = tab.locator("#explorer .tile b").all_inner_texts()
         assert {"Goulburn", "…06"} <= set(tiles)
@@ -86,7 +88,8 @@ def test_names_are_shown_with_their_codes_in_pictures_and_tables_and_never_run(m
 @pytest.mark.xdist_group("browser")
 def test_a_long_name_leaves_the_counts_in_sight(made, opened):
     kind, out, _ = made
-    tab = opened(out / "report.html", {"chain": "#at-1.1.2-1.1.2", "cube": "#at-0.0.2-0.0.0"}[kind])
+    tab = opened(out / "report.html", {"chain": address("1", "1", by=(2, 2)),
+                                        "cube": address("", "", by=(2, 0))}[kind])  # fmt: skip
     tab.wait_for_selector("#explorer[data-ready]")
     inside = tab.locator("#explorer .scroll").last.evaluate(
         "(one) => one.scrollWidth <= one.clientWidth"

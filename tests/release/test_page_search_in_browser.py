@@ -12,6 +12,8 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.made import all_leaves
 from tests.parts import CHROMIUM
+from tests.release.drawn_page import between
+from tests.release.in_browser import ROWS, address, figure_of, ready
 from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
@@ -49,42 +51,93 @@ def flows(tmp_path_factory):
 
 def search(tab, words, first):
     """Type into the page's search, and wait for what it finds first."""
-    tab.locator(".finder input").fill(words)
+    tab.locator("#find").fill(words)
     tab.wait_for_function(
-        "(words) => document.querySelector('.found button')?.innerText === words", arg=first
+        "(words) => document.querySelector('#found:not([hidden]) b')?.innerText === words",
+        arg=first,
     )
 
 
+def found(tab):
+    return tab.locator("#found b").all_inner_texts()
+
+
 @pytest.mark.parametrize("width", [1280, 390])
-def test_an_area_is_found_by_its_name_without_accents_and_opens(opened, towns, width):
-    tab = opened(towns.path, width=width)
-    search(tab, "alborg", "Ålborg (t0)")
-    tab.locator(".found button").first.click()
-    tab.wait_for_function("() => location.hash.startsWith('#at-2.0.')")
-    tab.wait_for_function("() => document.querySelector('h3').innerText === 'town Ålborg (t0)'")
-    count = towns.release.level("town")["count"][0]
-    assert tab.inner_text(".here strong") == f"{count:,}"
+def test_an_area_is_found_by_its_name_without_accents_in_two_actions(opened, towns, width):
+    """By keyboard alone: words, and Enter; then the answer has the focus, and is in sight."""
+    tab = ready(opened(towns.path, width=width))
+    tab.keyboard.press("Tab")  # over the link that skips to the answer
+    while tab.evaluate("document.activeElement.id") != "find":
+        tab.keyboard.press("Tab")
+    tab.keyboard.type("alborg")
+    tab.keyboard.press("Enter")
+    ready(tab, "Ålborg")
+    assert tab.evaluate("location.hash") == address("t0")
+    (row,) = towns.release.level("town").filter(place_town="t0").to_dicts()
+    assert figure_of(tab) == f"{row['count']:,}"
+    assert f"{between(row['low'], row['high'])} 95 % interval" in tab.inner_text("#answer")
+    assert tab.inner_text("#answer .under") == "town t0 in north"
+    assert tab.evaluate("document.activeElement.matches('#answer h2')")
+    assert tab.locator("#answer .interval").evaluate(
+        "(one) => one.getBoundingClientRect().bottom <= innerHeight"
+    )
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_area_that_is_called_so_stands_before_others_that_begin_so(opened, towns):
-    tab = opened(towns.path)
+    tab = ready(opened(towns.path))
     search(tab, "NICE", "Nice (t1)")
-    assert tab.locator(".found button").all_inner_texts() == ["Nice (t1)", "Nice-sur-Mer (t2)"]
+    assert found(tab) == ["Nice (t1)", "Nice-sur-Mer (t2)"]
     assert "2 places found" in tab.inner_text(".finder")
+    tab.keyboard.press("ArrowDown")
+    assert tab.locator("#found-1").get_attribute("aria-selected") == "true"
+    assert tab.locator("#find").get_attribute("aria-activedescendant") == "found-1"
+    tab.keyboard.press("Enter")
+    ready(tab, "Nice-sur-Mer")
     search(tab, "t2", "Nice-sur-Mer (t2)")
 
 
 def test_an_area_of_one_axis_of_a_cube_opens_over_everything_of_the_other(opened, flows):
-    tab = opened(flows.path)
+    tab = ready(opened(flows.path))
     search(tab, "nice", "Nice (t1)")
-    tab.locator(".found button").nth(1).click()
-    tab.wait_for_function(
-        "() => document.querySelector('h3').innerText.startsWith('work town Nice')"
-    )
+    tab.locator("#found li").nth(1).click()
+    ready(tab, "Nice")
+    assert tab.inner_text("#answer .under").startswith("work town t1")
     file = flows.release.cuboid(work="town")
     (count,) = file.filter(work_town="t1")["count"]
-    assert tab.inner_text(".here strong") == f"{count:,}"
+    assert figure_of(tab) == f"{count:,}"
+
+
+@pytest.mark.parametrize("words", ["alborg to nice", "t0 → t1", "Ålborg Nice"])
+def test_a_pair_is_found_by_the_names_of_its_ends(opened, flows, words):
+    tab = ready(opened(flows.path))
+    search(tab, words, "Ålborg (t0) → Nice (t1)")
+    tab.keyboard.press("Enter")
+    ready(tab, "Ålborg → Nice")
+    file = flows.release.cuboid(home="town", work="town")
+    (count,) = file.filter(home_town="t0", work_town="t1")["count"]
+    assert figure_of(tab) == f"{count:,}"
+    assert tab.evaluate("location.hash") == address("t0", "t1")
+
+
+def test_what_is_copied_names_the_count_its_interval_and_its_source(opened, towns):
+    tab = ready(opened(towns.path, address("t1"), permissions=["clipboard-read"]), "Nice")
+    (row,) = towns.release.level("town").filter(place_town="t1").to_dicts()
+    tab.get_by_role("button", name="Copy with source").click()
+    tab.wait_for_function("document.querySelector('.actions [role=status]').innerText === 'Copied'")
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    interval = between(row["low"], row["high"])
+    assert copied.startswith(f"Nice (t1): {row['count']:,} records (95 % interval {interval}, ")
+    assert towns.plan.hash in copied
+    tab.get_by_role("button", name="Copy link").click()
+    tab.wait_for_function(
+        "async () => (await navigator.clipboard.readText()).endsWith('#place=t1')"
+    )
+    with tab.expect_download() as got:
+        tab.locator(".actions button", has_text="CSV").click()
+    with got.value.path().open(encoding="utf-8-sig", newline="") as file:
+        (told,) = csv.DictReader(file)
+    assert (told["place town"], int(told["count"])) == ("t1", row["count"])
 
 
 def downloaded(tab):
@@ -98,13 +151,12 @@ def downloaded(tab):
 def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_them(
     opened, flows, width
 ):
-    tab = opened(flows.path, "#at-0.0.2-0.0.2", width=width)
-    tab.wait_for_selector("#explorer[data-ready]")
+    tab = ready(opened(flows.path, address("", "", by=(2, 2)), width=width))
     tab.locator("#explorer input[type=search]").fill("nice-sur")
     rows = downloaded(tab)
     file = flows.release.cuboid(home="town", work="town")
     wanted = file.filter((pl.col("home_town") == "t2") | (pl.col("work_town") == "t2"))
-    assert tab.locator("#explorer > div:last-child tbody tr").count() == len(wanted) == 11
+    assert tab.locator(ROWS).count() == len(wanted) == 11
     names = dict(areas().select("town", "called").iter_rows())
     known = {(row["home_town"], row["work_town"]): row for row in wanted.to_dicts()}
     assert {(row["home town"], row["work town"]) for row in rows} == set(known)
@@ -118,11 +170,3 @@ def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_the
         for end in ("home", "work"):
             name = names[row[f"{end} town"]]
             assert row[f"{end} town (name)"] == (f"'{name}" if name in FORMULAS else name)
-
-
-def test_the_head_names_what_is_counted_and_what_an_attacker_notices(opened, towns):
-    lead = opened(towns.path).inner_text(".lead")
-    total = towns.release.level(depth=0)["count"][0]
-    assert lead.startswith(
-        f"{total:,} records, counted with noise. Whoever tests whether one protected unit"
-    )

@@ -1,13 +1,11 @@
 """The page of a release along a spine: what public facts leave, and what labels are made of."""
 
-from fractions import Fraction
 from itertools import product
 
 import polars as pl
 import pytest
 
 from hedgerow.pages.catalogue import catalogue
-from hedgerow.release.page.report import _short
 from hedgerow.release.page.words import _few
 from tests.release.drawn_page import table
 from tests.release.made_pages import facts_of
@@ -78,15 +76,6 @@ def test_what_labels_of_a_product_list_is_said(of_a_spine):
                    for more in ([], ["group"], ["group", "hispanic", "race"]))]  # fmt: skip
     assert person["told"] == every
     assert facts_of(made.text)["ruled"] is True
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [("1/3", "1/3"), ("2.4914", "2.4914"), ("3212131612780/1929937650363", "1.66438")],
-)
-def test_a_budget_is_stated_in_few_letters_and_not_below_what_it_is(value, words):
-    assert _short(Fraction(value)) == words
-    assert Fraction(words) >= Fraction(value)
 
 
 def test_of_many_combinations_a_sentence_names_some():

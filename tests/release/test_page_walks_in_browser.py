@@ -20,6 +20,7 @@ from tests.browser import barriers
 from tests.made import all_leaves, plain_plan
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between, unraised
+from tests.release.in_browser import address, figure_of, ready
 from tests.release.made_pages import written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
@@ -60,11 +61,6 @@ def flows(tmp_path_factory):
     return made(tmp_path_factory.mktemp("walks") / "flows", tree, workload=Cube())
 
 
-def ready(tab):
-    tab.wait_for_selector("#explorer[data-ready]")
-    return tab
-
-
 def is_whole(tab, width):
     """Nothing stands in anybody's way, nothing is wider than the window, and no name has run."""
     assert barriers(tab) == []
@@ -77,22 +73,21 @@ def is_whole(tab, width):
 def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns, width, scheme):
     tab = ready(opened(towns.path, width=width, color_scheme=scheme))
     assert tab.inner_text("h1") == TITLE
-    assert tab.locator("h1").bounding_box()["y"] < 400
-    lead = tab.inner_text(".lead")
+    assert "Office of Counts" in tab.inner_text("header")
+    assert tab.inner_text(".by").split() == ["2025", "plan", towns.plan.hash[:8]]
     total = towns.release.level(depth=0)["count"][0]
-    assert lead.startswith(f"{total:,} workers")
-    assert "by guessing it would be 5 %" in lead
+    assert figure_of(tab) == f"{total:,}"
+    assert tab.locator("#answer .interval").bounding_box()["y"] < 500
     is_whole(tab, width)
-    tab.locator("body > nav a", has_text="The promise").click()
     told = tab.inner_text("#promise")
-    assert "In plain words" in told
-    assert "whatever the table says of any one of the workers" in told
-    tab.locator(".finder input").fill("brook")
-    tab.locator(".found button", has_text="Brook").click()
-    tab.wait_for_function("() => document.querySelector('h3').innerText.startsWith('town Brook')")
+    assert "by guessing it would be 5\u00a0%" in told
+    assert "whatever any one record says" in told
+    tab.locator("#find").fill("brook")
+    tab.locator("#found li", has_text="Brook").click()
+    ready(tab, "Brook")
     (row,) = towns.release.level("town").filter(place_town=f"{EVIL}1").to_dicts()
-    assert tab.inner_text(".here strong") == f"{row['count']:,}"
-    assert f"95 % interval {between(row['low'], row['high'])}" in tab.inner_text(".here")
+    assert figure_of(tab) == f"{row['count']:,}"
+    assert f"{between(row['low'], row['high'])} 95 % interval" in tab.inner_text("#answer")
     is_whole(tab, width)
 
 
@@ -102,15 +97,21 @@ def test_a_court_finds_the_guarantee_its_exact_figures_and_the_hash(opened, town
     release = towns.release
     promise = str(release.plan.promise)
     assert promise.split(". ", maxsplit=1)[0] in tab.inner_text("#promise")
-    tab.locator("body > nav a", has_text="The price").click()
-    rows = tab.locator("#price table tbody tr").evaluate_all(
-        "(all) => all.map((row) => [...row.cells].slice(0, 2).map((one) => one.innerText.trim()))"
+    for each in ("exact", "cite", "made", "files"):
+        tab.locator(f"#{each} summary").first.click()
+    assert promise in " ".join(tab.inner_text("#exact").split())
+    rows = (
+        tab.locator("#exact table")
+        .last.locator("tbody tr")
+        .evaluate_all(
+            "(all) => all.map((row) => [...row.cells].slice(0, 2)"
+            ".map((one) => one.innerText.trim()))"
+        )
     )
     assert len(rows) >= 3
     for delta, epsilon in rows:
         exact = release.plan.guarantee.epsilon(unraised(delta))
         assert exact <= float(epsilon) <= exact * (1 + 1e-4), "rounded up, never down"
-    tab.locator("body > nav a", has_text="Citing").click()
     manifest = json.loads((towns.folder / "manifest.json").read_text(encoding="utf-8"))
     assert release.plan.hash in tab.inner_text("#cite")
     assert release.plan.hash in json.dumps(manifest)
@@ -126,11 +127,12 @@ def words_of_cell(row):
 def test_a_data_user_finds_an_area_reads_a_cell_and_takes_it_away(opened, flows, width, scheme):
     tab = ready(opened(flows.path, width=width, color_scheme=scheme))
     is_whole(tab, width)
-    tab.locator(".finder input").fill("img src")  # the name of one town, the code of all
-    tab.wait_for_selector(".found button")
-    assert any(each.startswith(EVIL) for each in tab.locator(".found button").all_inner_texts())
+    tab.locator("#find").fill("img src")  # the name of one town, the code of all
+    tab.wait_for_selector("#found:not([hidden]) li")
+    assert any(each.startswith(EVIL) for each in tab.locator("#found b").all_inner_texts())
     is_whole(tab, width)
-    tab.goto(flows.path.as_uri() + "#at-0.0.2-0.0.2")
+    tab.locator("#find").fill("")
+    tab.goto(flows.path.as_uri() + address("", "", by=(2, 2)))
     tab.wait_for_function("() => document.querySelectorAll('.matrix .cell').length > 20")
     file = flows.release.cuboid(home="town", work="town")
     largest = file.sort("count").row(-1, named=True)

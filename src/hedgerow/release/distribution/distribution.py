@@ -1,9 +1,7 @@
 """`Distribution`: quantiles, counts of ranges and the CDF of a released numeric column."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +24,9 @@ from hedgerow.picture import (
 from hedgerow.plan.picture import title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.distribution.cumulative import Cumulative
+from hedgerow.release.distribution.cumulative import Cumulative, Quantile
 from hedgerow.release.release import Release, read_release
 from hedgerow.text import as_double
-
-
-@dataclass(frozen=True, slots=True)
-class Quantile:
-    """A quantile of a column.
-
-    Attributes:
-        rank: q.
-        value: where the released CDF, straight within each bin, reaches q.
-        low, high: with the confidence asked for, the true quantile is in low … high.
-
-    Example:
-        >>> ages = [20 + i % 60 for i in range(6000)]
-        >>> made = hr.release_distribution(
-        ...     ages, low=0, high=100, bins=20, budget=hr.EpsilonDelta("1", "1e-8")
-        ... )
-        >>> median = made.quantile(0.5)
-        >>> median.low <= median.value <= median.high
-        True
-    """
-
-    rank: float
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,23 +160,7 @@ class Distribution:
             ReleaseError: q is not in (0, 1), or the released total is 0.
         """
         q = RANK(q)
-        cumulative, edges = self.cumulative, self.ranges.edges
-        if cumulative.total == 0:
-            raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
-        share = Fraction(str(q))
-        wanted = share * cumulative.total
-        j = int(np.searchsorted(cumulative.released, max(ceil(wanted), 1))) - 1
-        below, inside = (
-            int(cumulative.released[j]),
-            int(cumulative.released[j + 1] - cumulative.released[j]),
-        )
-        part = min(float((wanted - below) / inside), 1.0)
-        low, high = cumulative.excess(share, confidence or Confidence())
-        high[-1], low[0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
-        possible = np.append(np.flatnonzero((high[1:] >= 0) & (low[:-1] < 0)), j)
-        first, last = int(possible.min()), int(possible.max())
-        value = edges[j] + (edges[j + 1] - edges[j]) * part
-        return Quantile(float(q), float(value), float(edges[first]), float(edges[last + 1]))
+        return self.cumulative.quantile(q, self.ranges.edges, confidence or Confidence())
 
     def count_between(
         self, a: float, b: float, confidence: Confidence | None = None

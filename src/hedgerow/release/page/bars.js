@@ -2,12 +2,11 @@
 function grouped(items, size) {
   const groups = new Map();
   for (const item of items) {
-    const place = Math.floor(item.place / size);
-    const known = groups.get(place);
-    if (!known) groups.set(place, { ...item, place, first: item.name, of: 1, opens: false });
+    const spot = Math.floor(item.spot / size);
+    const known = groups.get(spot);
+    if (!known) groups.set(spot, { ...item, spot, first: item.name, of: 1, opens: false, place: null });
     else {
       known.count += item.count;
-      known.part += item.part;
       known.name = `${known.first} … ${item.name}`;
       known.of += 1;
       known.estimate = undefined;
@@ -18,16 +17,16 @@ function grouped(items, size) {
 
 // The ranges of one axis within an area, which is split into them.
 function bars(items, area) {
-  const [begin, end] = below(0, area, area.k), possible = end - begin;
+  const [begin, end] = codesBelow(0, area, area.k), possible = end - begin;
   const size = possible > MOST_BARS ? Math.ceil(possible / GROUPED_BARS) : 1;
-  const placed = items.map((item) => ({ ...item, place: item.codes[0] - begin }));
+  const placed = items.map((item) => ({ ...item, spot: item.codes[0] - begin }));
   const drawn = size > 1 ? grouped(placed, size) : placed;
   const most = Math.max(...drawn.map((item) => (size > 1 ? item.count : Math.max(item.high, item.count))));
   const up = (value) => `${100 * Math.min(1, value / most)}%`;
-  const at = new Map(drawn.map((item) => [item.place, item]));
+  const at = new Map(drawn.map((item) => [item.spot, item]));
   const columns = [];
-  for (let place = 0; place < Math.ceil(possible / size); place++) {
-    const item = at.get(place);
+  for (let spot = 0; spot < Math.ceil(possible / size); spot++) {
+    const item = at.get(spot);
     if (!item) {
       columns.push(make("span", { class: "bar" }));
       continue;

@@ -41,7 +41,7 @@ from hedgerow.release.page.carried import (
     level_block,
     other_intervals,
 )
-from hedgerow.release.page.words import level_labels, unit_of, words_of
+from hedgerow.release.page.words import level_labels, source, unit_of, words_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.text import Json, visible
@@ -106,22 +106,22 @@ class Carried:
         return f"level-{axis}-{level}", text
 
     def facts(self) -> Json:
-        """Return the cuboids as the page's script reads them.
+        """Return the cuboids as the page's script reads them, and how to cite one of their counts.
 
-        Under ``released`` stand all of the workload where they are not every combination of levels;
-        ``ruled`` says whether public facts rule some counts out.
+        Under ``released`` stand all of the workload; ``ruled`` says whether public facts rule some
+        counts out.
         """
-        plan, axes, is_any = self.plan, self.plan.tree.axes, any(map(len, self.cells.values()))
+        plan, axes = self.plan, self.plan.tree.axes
         facts: Json = {
+            "source": visible(source(plan)),
             "unit": visible(unit_of(plan)),
             "words": words_of(plan).script("release"),
             "sure": sorted(map(percent, (USUAL, *OTHERS))),
             "axes": [_axis_facts(plan, axis) for axis in axes],
             "sizes": [[axis.size(k) for k in range(axis.depth + 1)] for axis in axes],
             "cuboids": list(self.cells),
-            "start": self.start if is_any else [],
             "ruled": bool(plan.facts),
-            "released": None if plan.has_all_combinations else list(plan.levels),
+            "released": list(plan.levels),
         }
         return facts | ({"numeric": True} if self.numeric else {})
 

@@ -1,50 +1,61 @@
-// What is seen of a place: where it is, its count, a picture of the counts below it, and their rows.
+// One state, an address: the answer, a picture and rows beside it follow it.
 
 const MOST_LISTED = 20000;
 
-async function load(place) {
-  await readLevels(splitInto(place));
-  const split = splitAxes(place);
-  for (const some of [[], ...split.map((a) => [a]), split]) {
-    const levels = cuboidOf(place, some);
-    if (isCarried(levels)) await readCuboid(levels);
-  }
-}
-
 // The descendants of an area at a level: from one code on, up to before another.
-function below(a, { c, code }, k) {
+function codesBelow(a, { c, code }, k) {
   let [first, end] = [code, code + 1];
   for (let l = c + 1; l <= k; l++) [first, end] = [first, end].map((one) => level(a, l).start[one]);
   return [first, end];
 }
 
-// The cells of a cuboid within the areas of a place, as indices, and the codes of each.
+// The cells of a cuboid within the areas of a place, as indices.
 function cut(place, levels) {
-  const cuboid = held.get(`cuboid-${levels.join("-")}`), { flat, sizes, codesOf } = cuboid;
-  const ranges = place.map((area, a) => below(a, area, levels[a]));
-  const inner = sizes.slice(1).reduce((x, y) => x * y, 1);
-  const [from, to] = ranges[0].map((code) => code * inner);
-  const found = [];
-  for (let i = flat[0] >= from ? 0 : owner(flat, from); i < flat.length && flat[i] < to; i++) {
-    const codes = codesOf(i);
-    if (codes.every((code, a) => ranges[a][0] <= code && code < ranges[a][1])) found.push(i);
+  const cuboid = held.get(`cuboid-${keyOf(levels)}`), { flat, sizes } = cuboid, found = [];
+  const limits = [];
+  for (let a = sizes.length - 1, stride = 1; a >= 0; stride *= sizes[a], a--) {
+    const [first, end] = codesBelow(a, place[a], levels[a]);
+    if (a === 0) limits.from = first * stride, limits.to = end * stride;
+    else if (first > 0 || end < sizes[a]) limits.push({ first, end, stride, size: sizes[a] });
+  }
+  for (let i = flat[0] >= limits.from ? 0 : owner(flat, limits.from); i < flat.length && flat[i] < limits.to; i++) {
+    if (flat[i] >= limits.from && limits.every(({ first, end, stride, size }) => {
+      const code = Math.floor(flat[i] / stride) % size;
+      return first <= code && code < end;
+    })) found.push(i);
   }
   return { cuboid, levels, found };
 }
 
-function itemOf({ cuboid, levels }, i, place, whole) {
-  const codes = cuboid.codesOf(i), own = splitAxes(place).filter((a) => levels[a] > place[a].c);
-  const to = opened(levels, codes, place, own), value = valueAt(cuboid, i);
-  return {
-    areas: own.map((a) => [a, levels[a], codes[a]]), codes, ...value, part: value.count / whole,
-    unbiased: tellsUnbiased ? cuboid.unbiased[i] : undefined,
-    name: own.map((a) => label(a, levels[a], codes[a])).join(" → ") || nameOf(named(place)),
-    brief: own.map((a) => ending(a, levels[a], codes[a])).join(" → "),
-    to, opens: Boolean(to), at: areasOf(levels.map((c, a) => ({ c, code: codes[a] }))),
-  };
+// What is known of a place: its count, or the sum of those below it where it has none of its own.
+function countOf(place) {
+  const own = levelsOf(place);
+  if (!isCarried(own)) {
+    const { cuboid, found } = cut(place, below(own)[0]);
+    return { count: found.reduce((sum, i) => sum + cuboid.count[i], 0), isSum: true };
+  }
+  const { cuboid, found: [i] } = cut(place, own);
+  return i === undefined ? { count: 0, low: 0, high: 0, isUnlisted: true } : valueAt(cuboid, i);
 }
 
-const itemsOf = (part, place, whole) => part.found.map((i) => itemOf(part, i, place, whole));
+function itemAt(place) {
+  const fixed = [...axes.keys()].filter((a) => place[a].c);
+  return { ...countOf(place), place, areas: fixed.map((a) => [a, place[a].c, place[a].code]), name: nameOf(place) };
+}
+
+// The counts of part of a cuboid, as they stand in a view; each says what it opens.
+function itemsOf({ cuboid, levels, found }, view) {
+  const own = splitAxes(view).filter((a) => levels[a] > view[a].c);
+  const opens = found.length > 0 && after(view, levels.map((c) => ({ c, code: 0 }))) !== view;
+  return found.map((i) => {
+    const codes = cuboid.codesOf(i), place = levels.map((c, a) => ({ c, code: codes[a] }));
+    return {
+      ...valueAt(cuboid, i), place, codes, opens, at: areasOf(place), areas: own.map((a) => [a, levels[a], codes[a]]),
+      name: own.map((a) => label(a, levels[a], codes[a])).join(BETWEEN) || nameOf(place),
+      brief: own.map((a) => ending(a, levels[a], codes[a])).join(BETWEEN),
+    };
+  });
+}
 
 // The largest cells alone, where there are very many.
 function largest(part) {
@@ -55,97 +66,119 @@ function largest(part) {
 }
 
 // The sums of a part's cells along one axis, where these have no counts of their own.
-function sumsOf(part, place, a, whole) {
+function sumsOf(part, view, a) {
   const sums = new Map();
   for (const i of part.found) {
     const code = part.cuboid.codesOf(i)[a];
     sums.set(code, (sums.get(code) || 0) + part.cuboid.count[i]);
   }
   return [...sums].map(([code, count]) => ({
-    codes: place.map((one, b) => (b === a ? code : one.code)), count, part: count / whole,
-    name: label(a, place[a].k, code), brief: ending(a, place[a].k, code), isSum: true,
+    codes: view.map((one, b) => (b === a ? code : one.code)), count,
+    name: label(a, view[a].k, code), brief: ending(a, view[a].k, code), isSum: true,
   }));
 }
 
 // Counts of two axes, and beside them those of each axis over everything of the other.
-function crossed(place, part, [down, across], whole, every) {
+function crossed(view, part, [down, across], every) {
   const margin = (a) => {
-    const own = ownMargin(place, a);
-    const items = own ? itemsOf(cut(place, own), place, whole.count) : sumsOf(part, place, a, whole.count);
+    const own = cuboidOf(view, [a]), isOwn = isCarried(own);
+    const items = isOwn ? itemsOf(cut(view, own), view) : sumsOf(part, view, a);
     for (const item of items) item.key = item.order = item.codes[a];
-    return { all: items.length, isSum: !own, items: items.sort((x, y) => y.count - x.count) };
+    return { all: items.length, isSum: !isOwn, items: items.sort((x, y) => y.count - x.count) };
   };
   const rows = margin(down), columns = margin(across);
   const cells = (rowKeys, columnKeys) => {
-    const at = new Map();
-    for (const i of part.found) {
-      const codes = part.cuboid.codesOf(i), [r, c] = [codes[down], codes[across]];
-      if (rowKeys.has(r) && columnKeys.has(c)) at.set(`${r},${c}`, itemOf(part, i, place, whole.count));
-    }
-    return at;
+    const seen = itemsOf(part, view).filter(({ codes }) => rowKeys.has(codes[down]) && columnKeys.has(codes[across]));
+    return new Map(seen.map((item) => [`${item.codes[down]},${item.codes[across]}`, item]));
   };
-  const [rowName, columnName] = [down, across].map((a) => levelName(a, place[a].k));
-  const where = place.some(({ c }) => c) ? nameOf(named(place)) : "";
+  const [rowName, columnName] = [down, across].map((a) => levelName(a, view[a].k));
+  const where = whereOf(view);
   const summed = [[rows, "rows"], [columns, "columns"]].filter(([one]) => one.isSum).map(([, key]) => say(key));
-  return grid({ rows, columns, rowName, columnName, whole, cells, every, again: () => draw(place, true),
+  return grid({ rows, columns, rowName, columnName, whole: countOf(view), cells, every, again: () => draw(true),
     caption: say(where ? "matrix_within" : "matrix_caption", { rows: rowName, columns: columnName, where }),
     top: part.found.reduce((most, i) => Math.max(most, part.cuboid.count[i]), 0),
-    margins: marginWords(summed.join(say("and"))) });
+    margins: summed.length ? say("margins_sums", { which: summed.join(say("and")) }) : say("margins_own") });
 }
 
-function crumbs(place) {
-  if (place.every(({ c }) => c === 0)) return [];
-  return trails(place).map(([told, steps]) => make("nav", { "aria-label": told }, make("ol", { class: "crumbs" },
-    ...steps.map(([words, to], i) => make("li", {}, i === steps.length - 1 ? make("span", { "aria-current": "page" }, isolated(words))
-      : to ? make("button", { type: "button", click: () => go(to, "back") }, isolated(words)) : make("span", {}, isolated(words)))))));
+// ---- what to show ----
+
+// Of two axes, which end stays: one of them, or neither in a matrix.
+function tabs({ place, view }) {
+  if (axes.length !== 2) return null;
+  const sides = [0, 1].map((a) => [sideOf(place, a), `${axes[a].name}: ${place[a].c ? areaName(a, place[a]) : say("all")}`]);
+  const found = [...sides, [crossing(place), say("matrix")]].filter(([one]) => one);
+  const now = String(splitAxes(view));
+  return found.length < 2 ? null : make("div", { class: "tools", role: "group", "aria-label": say("what_to_show") }, make("div", { class: "choice" },
+    ...found.map(([one, words], i) => make("button", { type: "button", "aria-pressed": String(String(splitAxes(one)) === now), "data-axis": `tab${i}`,
+      click: () => go({ place, view: one }, `axis-tab${i}`) }, isolated(words)))));
 }
 
-function here(place, whole) {
-  const exact = whole.low === whole.high && whole.low === whole.count;
-  const told = { unit, interval: interval(whole), unbiased: whole.unbiased };
-  return make("div", { class: "here", role: "status" },
-    make("h3", { tabindex: -1 }, isolated(nameOf(named(place)))),
-    make("strong", {}, number.format(whole.count)),
-    make("span", {}, say(exact ? "here_exact" : tellsUnbiased ? "here_unbiased" : "here_sure", told)),
-    isContradicted(whole) ? make("span", { class: "doubt" }, `≠ ${contradiction(whole)}`) : null);
+// The levels that a view can be split into; of two axes along those that it is split along.
+function levelChoice({ place, view }) {
+  const own = levelsOf(view), now = keyOf(splitInto(view)), split = String(splitAxes(view));
+  const options = facts.released.filter((one) => isCoarser(own, one) && (axes.length !== 2 || String(splitAxes(among(view, one))) === split));
+  if (options.length < 2) return null;
+  const named = (one) => {
+    const split_ = [...axes.keys()].filter((a) => one[a] > own[a]);
+    return split_.length === 1 && axes.length === 2 ? axes[split_[0]].levels[one[split_[0]] - 1] : wordsOf(own, one);
+  };
+  const words = (one) => (isCarried(one) ? named(one) : say("in_its_file", { name: named(one) }));
+  const to = (one, focused) => go({ place, view: among(view, one) }, focused);
+  if (options.length <= MOST_BUTTONS && axes.length < 3) {
+    return make("div", { class: "choice", role: "group", "aria-label": say("levels_to_show") }, ...options.map((one) => make("button",
+      { type: "button", "aria-pressed": String(keyOf(one) === now), "data-axis": keyOf(one), click: () => to(one, `axis-${keyOf(one)}`) }, isolated(words(one)))));
+  }
+  return make("label", {}, say("counts_by"), " ", make("select", { "data-axis": "cuboid", change: (event) => to(event.target.value.split("-").map(Number), "axis-cuboid") },
+    ...(options.some((one) => keyOf(one) === now) ? [] : [make("option", { value: now, selected: true }, say("not_split"))]),
+    ...options.map((one) => make("option", { value: keyOf(one), selected: keyOf(one) === now }, words(one)))));
 }
+
+// What the labels list of an axis that is made of several columns.
+const legends = (view) => axes.map(({ name, told }, a) => told && view[a].k && told[view[a].k - 1]
+  ? make("p", { class: "told" }, say("labels_list", { axis: apart(name), columns: apart(told[view[a].k - 1]) })) : null).filter(Boolean);
 
 // How many counts there can be below a place; null where the page does not know.
-function possible(place) {
-  return facts.ruled ? null : place.reduce((product, { c, code, k }, a) => {
+function possible(view) {
+  return facts.ruled ? null : view.reduce((product, { c, code, k }, a) => {
     const own = k === c ? 1 : c === 0 ? facts.sizes[a][k] : k === c + 1 ? level(a, k).possible[code] : null;
     return own === null || product === null ? null : product * own;
   }, 1);
 }
 
-function draw(place, every = false) {
-  drawAgain = () => draw(place, every);
-  const levels = splitInto(place), split = splitAxes(place), name = splitName(place, levels);
-  const own = cut(place, cuboidOf(place, [])), whole = itemOf(own, own.found[0], place, 1);
-  const parts = [...crumbs(place), here(place, whole), ...tools(place)];
+function draw(every = false) {
+  const { view } = shown, levels = splitInto(view), split = splitAxes(view), name = wordsOf(levelsOf(view), levels);
+  answer.replaceChildren(...answerOf(shown.place));
+  const where = whereOf(view);
+  heading.replaceChildren(split.length ? say(where ? "view_within" : "view", { unit: capital(unit), by: name, where }) : say("counts"));
+  const parts = [make("div", { class: "tools" }, tabs(shown), levelChoice(shown), surenessChoice()), ...legends(view)];
   let picture = null;
-  if (!split.length) {
-    parts.push(make("p", {}, unsplitWords(place)));
-  } else if (!isCarried(levels)) {
+  if (!isCarried(levels)) {
     parts.push(make("p", {}, say("in_file", { name, file: fileOf(levels) })));
   } else {
-    const part = cut(place, levels), few = axes.length > 1 ? largest(part) : part;
-    const items = itemsOf(few, place, whole.count), cells = possible(place);
-    const listed = part.found.length;
+    const part = cut(view, levels), few = axes.length > 1 ? largest(part) : part, items = itemsOf(few, view);
+    const cells = possible(view), listed = part.found.length;
     const note = cells === null ? say(facts.ruled ? "listed_ruled" : "listed", { listed })
       : say(cells > listed ? "listed_some" : "listed_all", { listed, cells });
-    const line = make("p", { class: "readout", "aria-hidden": "true" }, note);
-    if (split.length === 1) picture = numeric ? bars(items, place[0]) : map(items);
-    if (split.length === 2) picture = crossed(place, part, split, whole, every);
-    if (split.length === 2) parts.push(...picture.nodes);
-    else if (picture) parts.push(picture.nodes[0], line, ...picture.nodes.slice(1));
-    else parts.push(make("p", {}, say(released ? "too_many_axes" : "two_axes")), line);
-    const most = few.found.length < part.found.length ? ` ${say("below_largest", { number: MOST_LISTED })}` : "";
-    parts.push(listing(items, say("caption", { name: nameOf(named(place)), by: name, note: `${note}${most}` }), name));
+    const most = few.found.length < listed ? ` ${say("below_largest", { number: MOST_LISTED })}` : "";
+    const line = make("p", { class: "readout", "aria-hidden": "true" }, say("hint"));
+    if (split.length === 1 && items.length) picture = numeric ? bars(items, view[0]) : drawers.map((drawn) => drawn(view, split[0], items)).find(Boolean) || map(items);
+    if (split.length === 2 && items.length) picture = crossed(view, part, split, every);
+    const rows_ = listing(items, say("caption", { name: where || say("everything"), by: name, note: `${note}${most}` }), name, `${note}${most}`);
+    const isBeside = split.length === 1 && picture;
+    if (isBeside) parts.push(make("div", { class: "side" }, make("figure", {}, picture.nodes[0], line, ...picture.nodes.slice(1)), rows_));
+    else parts.push(...(picture ? picture.nodes : []), rows_);
   }
   box.replaceChildren(...parts);
   if (picture) picture.draw();
   redraw = picture ? picture.draw : null;
+  mark();
+}
+
+// The one selection, wherever it stands.
+function mark() {
+  for (const one of box.querySelectorAll(`[data-at]`)) {
+    if (one.dataset.at === areasOf(shown.place)) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
+  }
 }
 
 // Whether the area or cell of a button is one that a place lies in.
@@ -153,58 +186,68 @@ const leadsTo = (place) => ({ dataset }) =>
   areasOf(within(place, dataset.at.split("-").map((area) => Number(area.split(".")[0])))) === dataset.at;
 
 function refocus(before) {
-  const first = box.querySelector(".tile[tabindex='0'], .cell[tabindex='0'], .bar[tabindex='0']");
-  const heading = box.querySelector("h3");
+  const first = box.querySelector(".tile[tabindex='0'], .cell[tabindex='0'], .bar[tabindex='0'], .area[tabindex='0']");
+  const pictured = [...box.querySelectorAll(".tile, .cell, .bar, .area")], title = answer.querySelector("h2");
   const wanted = focus && focus.startsWith("axis-") ? box.querySelector(`[data-axis="${focus.slice(5)}"]`)
-    : { first: first || heading, here: heading, back: [...box.querySelectorAll("[data-at]")].find(leadsTo(before)) || heading }[focus];
+    : { first: pictured.find((one) => one.dataset.at === areasOf(shown.place)) || first || title, here: title, back: before && pictured.find((one) => one.dataset.at && leadsTo(before)(one)) || title }[focus];
   focus = null;
-  if (wanted) wanted.focus({ preventScroll: wanted !== heading });
+  if (wanted) wanted.focus({ preventScroll: wanted !== title });
 }
 
-function go(place, then) {
+async function go(to, then) {
+  await readLevels(finest); // the codes of an address
   focus = then;
-  const hash = `#at-${written(place)}`;
+  const hash = written(to);
   if (location.hash === hash) show(); else location.hash = hash;
 }
 
-async function show() {
-  const hash = location.hash;
-  if (hash.length > 1 && !hash.startsWith("#at-") && box.dataset.ready) return; // another place of the page
-  let place = placeOf(hash) || START;
-  await load(place);
-  if (location.hash !== hash) return; // someone went on while this was read
-  if (!cut(place, cuboidOf(place, [])).found.length) {
-    place = START;
-    await load(place);
+// A count that was chosen in a picture or among the rows.
+const choose = (item, then) => go({ place: item.place, view: after(shown.view, item.place) }, then);
+
+// All that is read before a state can be drawn.
+async function load({ place, view }) {
+  const split = splitAxes(view), near = opened(place);
+  const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...above(place).map(levelsOf), ...(near ? [splitInto(near)] : [])];
+  for (const levels of [...some, ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
+    if (isCarried(levels)) await readCuboid(levels);
   }
-  const before = shown;
-  shown = place;
-  asked = "";
-  rows = ROWS;
-  draw(place);
+}
+
+async function show() {
+  const { hash } = location;
+  if (hash.length > 1 && !hash.startsWith("#place=") && box.dataset.ready) return; // another part of the page
+  if (hash.startsWith("#place=")) await readLevels(finest);
+  const next = asked(hash) || { place: everything, view: usual(everything) };
+  await readLevels(splitInto(next.view));
+  await load(next);
+  if (location.hash !== hash) return; // someone went on while this was read
+  const before = shown && shown.place;
+  [shown, sought, rows] = [next, "", ROWS];
+  draw();
   box.dataset.ready = "true";
   refocus(before);
 }
 
 function goUp(event) {
-  if (event.key === "Escape" && shown.some(({ c }) => c)) go(up(shown), "back");
+  const [up] = above(shown.place);
+  if (event.key === "Escape" && up) go({ place: up, view: usual(up) }, "back");
 }
 
-if (START.length && typeof DecompressionStream !== "undefined") {
-  shown = START;
-  box.addEventListener("keydown", goUp);
+async function begin() {
+  if (!isCarried(everything.map(() => 0))) return;
+  const total = await readCuboid(everything.map(() => 0));
+  if (!total.count.length) return;
+  for (const read of readers) await read();
+  for (const one of [box, answer]) one.addEventListener("keydown", goUp);
   addEventListener("hashchange", show);
-  if (isSearched) {
-    box.before(finder((a, k, code) => {
-      const to = foundAt(a, k, code);
-      if (to) go(to, "here");
-    }));
-  }
+  document.getElementById("search").append(finder());
   addEventListener("resize", () => {
     if (redraw && innerWidth !== width) {
       width = innerWidth;
       redraw();
     }
   });
-  show();
+  await show();
 }
+
+if (typeof DecompressionStream !== "undefined") begin();

@@ -132,10 +132,9 @@ function reading(item) {
     make("dl", {},
       line(say("interval"), interval(item)),
       isSure ? null : line(say("reliability"), make("span", {}, make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)])),
-      item.unbiased === undefined || isSure ? null : line(say("unbiased"), number.format(item.unbiased)),
-      line(say("part"), percent(item.part))),
+      item.share ? line(say("share"), make("span", {}, ...shareOf(item))) : null),
     isContradicted(item) ? make("small", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
-    item.opens ? make("button", { type: "button", class: "into", click: () => go(item.to, "here") }, say("open")) : null,
+    item.place ? make("button", { type: "button", class: "into", click: () => choose(item, "here") }, say("open")) : null,
   ].filter(Boolean);
 }
 

@@ -1,7 +1,7 @@
 """Tables of a release by level: what was measured, what is listed, which error to expect."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from hedgerow.release.directory.measurements import (
 )
 from hedgerow.release.directory.parquet_file import Layout, read_batches, rows_of
 from hedgerow.release.page.words import words_of
+from hedgerow.release.shown import RELIABLE
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
@@ -37,6 +38,10 @@ ROWS_A_PIECE = 1 << 18
 CLASSES = 19
 """Sizes of counts by their number of digits."""
 
+RELIABILITY = ("firm", "rough", "noise")
+"""How far a count may be off: within 10 % of it, within half of it, or beyond."""
+MOST_SURE, BAR = 7, 160
+"""Cuboids whose reliability is not folded; pixels of a bar."""
 LEAST_PERCENT = 0.01
 """Of a relative error; a smaller one is only said to be below it."""
 
@@ -51,6 +56,7 @@ class CuboidFacts:
         number: int64 (19): how many counts have 1, 2, … digits.
         relative: float64 (19): the sum of their standard errors, each over its count.
         contradicted: how many counts their own measurements contradict, of those that were read.
+        sure: int64 (3): how many are firm, rough, and mostly noise.
     """
 
     listed: int
@@ -58,6 +64,13 @@ class CuboidFacts:
     number: Int64
     relative: Float64
     contradicted: int = 0
+    sure: Int64 = field(default_factory=lambda: np.zeros(len(RELIABILITY), dtype=np.int64))
+
+
+def reliability(count: Int64, low: Int64, high: Int64) -> Int64:
+    """Return how far counts may be off, by the farther ends of their intervals: `RELIABILITY`."""
+    reach = np.maximum(high - count, count - low)
+    return np.searchsorted(list(RELIABLE.values()), reach / count)
 
 
 def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
@@ -84,7 +97,7 @@ def _facts(
     folder: Path, name: str, layout: Layout, errors: CuboidErrors, *, is_public: bool
 ) -> CuboidFacts:
     number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
-    total, contradicted = 0, 0
+    total, contradicted, sure = 0, 0, np.zeros(len(RELIABILITY), dtype=np.int64)
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     listed = rows_of(folder, name, layout)
     if listed > MOST_ROWS_OF_A_PAGE:
@@ -100,7 +113,38 @@ def _facts(
         digits = np.searchsorted(10 ** np.arange(1, CLASSES), count, side="right")
         number += np.bincount(digits, minlength=CLASSES)
         relative += np.bincount(digits, error / count, CLASSES)
-    return CuboidFacts(listed, total, number, relative, contradicted)
+        sure += np.bincount(reliability(count, low, high), minlength=len(RELIABILITY))
+    return CuboidFacts(listed, total, number, relative, contradicted, sure)
+
+
+def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
+    """Return for each cuboid how many of its counts are firm, rough and mostly noise."""
+    say, rows = words_of(plan), []
+    for levels, each in zip(plan.levels, facts, strict=True):
+        if each.total:
+            figures = [say.number(number) for number in each.sure.tolist()]
+            rows.append([shown(plan.label_of(levels)), *figures, _bar(each.sure)])
+    if not rows:
+        return f"<p>{say('release.sizes.none')}</p>"
+    words = (say(f"script.{key}") for key in RELIABILITY)
+    headings = [say("release.levels.level"), *words, say("release.sure.part")]
+    few, more = rows[:MOST_SURE], rows[MOST_SURE:]
+    caption = say("release.sure.caption")
+    first = table(say, caption, headings, few)
+    rest = say("release.sure.more", n=len(more))
+    folded = f"<details><summary>{rest}</summary>{table(say, rest, headings, more)}</details>"
+    return f'<div class="sures">{first}{folded if more else ""}</div>'
+
+
+def _bar(sure: Int64) -> str:
+    """Return parts of a whole side by side, for those who see them: SVG."""
+    ends = np.concatenate([[0], np.cumsum(sure)]) * (BAR / sure.sum())
+    parts = (
+        f'<rect class="{key}" x="{first:.1f}" width="{last - first:.1f}" height="14"/>'
+        for key, first, last in zip(RELIABILITY, ends, ends[1:], strict=False)
+    )
+    drawn = "".join(parts)
+    return f'<svg class="bar3" viewBox="0 0 {BAR} 14" aria-hidden="true">{drawn}</svg>'
 
 
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
@@ -119,7 +163,7 @@ def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
                 _share(say, row, "–"),
                 _error(say, row["noise_sd"]),
                 _error(say, row["rmse"]),
-                "–" if row["max_95"] is None else f"±{say.number(ceil(row['max_95']))}",
+                "–" if row["max_95"] is None else say.number(ceil(row["max_95"])),
                 "–" if listed.total is None else say.number(listed.contradicted),
             ]
         )
@@ -218,7 +262,7 @@ def percent_of(say: Catalogue, percent: float) -> str:
     if percent < LEAST_PERCENT:
         return f"&lt; {say.percent(str(LEAST_PERCENT))}"
     digits = float(f"{percent:.2g}")
-    return f"±{say.percent(f'{digits:,.10g}')}"  # never as a power of ten
+    return say.percent(f"{digits:,.10g}")  # never as a power of ten
 
 
 def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:

@@ -1,9 +1,8 @@
 // Colours that say no more than a count does: eight where it is firm, four where it is rough, one
-// where it is mostly noise. The legend is a fan of them.
+// where it is mostly noise.
 
 const RAMP = ["#f1f0cf", "#b4d6a4", "#4fa58c", "#1f6a78", "#15294d"].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
-const REACH = ["map_reach_0", "map_reach_1", "map_reach_2"];
-const SUPPRESSED = [0xcf, 0xd3, 0xd1], BINS = 8, HATCH = "url(#atlas-hatch)";
+const SUPPRESSED = [0xcf, 0xd3, 0xd1], BINS = 8, SCALE = 200, HATCH = "url(#atlas-hatch)";
 const mixed = (one, other, part) => one.map((value, i) => value + (other[i] - value) * part);
 const css = (colour) => `rgb(${colour.map(Math.round).join(",")})`;
 
@@ -59,26 +58,20 @@ function hatch(id, step) {
     svg("rect", { width: step, height: step, fill: "#eceeed" }), svg("rect", { width: step * 0.24, height: step, fill: "#aab1ad" })));
 }
 
-// The legend: a fan whose rim is firm counts, and whose tip is noise.
-function fanOf(breaks) {
-  const [cx, cy, spread] = [146, 186, 0.84], from = -Math.PI / 2 - spread;
-  const at = (k, n) => from + 2 * spread * k / n;
-  const point = (r, angle) => `${(cx + r * Math.cos(angle)).toFixed(1)} ${(cy + r * Math.sin(angle)).toFixed(1)}`;
-  const piece = (inner, outer, a, b, fill) => svg("path", { fill, stroke: "#fff", "stroke-width": 1.5,
-    d: `M${point(inner, a)}L${point(outer, a)}A${outer} ${outer} 0 0 1 ${point(outer, b)}L${point(inner, b)}A${inner} ${inner} 0 0 0 ${point(inner, a)}Z` });
-  const made = svg("svg", { class: "fan", viewBox: "0 0 350 196", role: "img",
-    "aria-label": say("map_fan", { firm: RELIABILITY[FIRM], rough: RELIABILITY[ROUGH], noise: RELIABILITY[NOISE], low: breaks[0], high: breaks.at(-1) }) },
+// The legend: three rows of one scale, as many shades as each kind of count allows.
+function keyOfColours(breaks) {
+  const made = svg("svg", { class: "scale", viewBox: "0 0 300 84", role: "img",
+    "aria-label": say("map_scale", { firm: RELIABILITY[FIRM], rough: RELIABILITY[ROUGH], noise: RELIABILITY[NOISE], low: breaks[0], high: breaks.at(-1) }) },
   hatch("atlas-hatch-key", 6));
-  for (let k = 0; k < 8; k++) made.append(piece(100, 148, at(k, 8), at(k + 1, 8), binColour(k, FIRM)));
-  for (let k = 0; k < 4; k++) made.append(piece(52, 100, at(k, 4), at(k + 1, 4), binColour(2 * k, ROUGH)));
-  made.append(piece(4, 52, at(0, 1), at(1, 1), "url(#atlas-hatch-key)"));
-  breaks.forEach((end, k) => {
-    const angle = at(k + 1, 8);
-    made.append(svg("text", { x: cx + 166 * Math.cos(angle), y: cy + 162 * Math.sin(angle) + 4, "text-anchor": "middle" }, compact.format(end)));
+  [[8, FIRM], [4, ROUGH], [1, NOISE]].forEach(([shades, sure], row) => {
+    for (let k = 0; k < shades; k++) {
+      const wide = SCALE / shades, fill = sure === NOISE ? "url(#atlas-hatch-key)" : binColour(k * (8 / shades), sure);
+      made.append(svg("rect", { x: k * wide, y: 20 + 21 * row, width: wide, height: 19, fill, stroke: "#fff" }));
+    }
+    made.append(svg("text", { x: SCALE + 8, y: 34 + 21 * row, class: "name" }, RELIABILITY[sure]));
   });
-  [[124, FIRM], [76, ROUGH], [28, NOISE]].forEach(([r, sure]) => {
-    const [x, y] = [cx + r * Math.cos(at(1, 1)) + 14, cy + r * Math.sin(at(1, 1)) + 6];
-    made.append(svg("text", { x, y, class: "name" }, RELIABILITY[sure]), svg("text", { x, y: y + 15, class: "reach" }, say(REACH[sure])));
+  breaks.forEach((end, k) => {
+    if (k % 2 === 0) made.append(svg("text", { x: (k + 1) * SCALE / 8, y: 13, "text-anchor": "middle" }, compact.format(end)));
   });
   return made;
 }

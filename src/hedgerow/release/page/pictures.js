@@ -2,14 +2,15 @@
 
 const MOST_TILES = 240, MOST_BARS = 200, GROUPED_BARS = 100;
 const SMALLEST_TILE = 90; // square pixels
+const drawers = [], readers = []; // what draws a map of shapes, and what reads these, where a page has some
 
 function opener(item, kind, ...children) {
   return make("button", {
     type: "button", class: kind, tabindex: -1, "data-at": item.at,
-    "aria-label": spoken(item), "aria-disabled": item.opens ? undefined : "true",
+    "aria-label": spoken(item), "aria-disabled": item.place ? undefined : "true",
     click: (event) => {
       if (choosesFirst(event)) chooseCell(item, event.currentTarget);
-      else if (item.opens) go(item.to, event.detail === 0 ? "first" : null);
+      else if (item.place) choose(item, event.detail === 0 ? "first" : null);
     },
     focus: () => readOut(item), mouseenter: () => box.querySelector(".chosen") || readOut(item),
   }, make("span", { class: "seen", "aria-hidden": "true" }, ...children));
@@ -19,6 +20,8 @@ function readOut(item) {
   const panel = box.querySelector(".reading"), line = box.querySelector(".readout");
   if (panel) panel.replaceChildren(...reading(item));
   else if (line) line.replaceChildren(make("b", {}, isolated(item.name)), sentence(item));
+  for (const one of box.querySelectorAll(".pointed")) one.classList.remove("pointed");
+  for (const one of item.at ? box.querySelectorAll(`[data-at="${item.at}"]`) : []) one.classList.add("pointed");
 }
 
 // Squarified treemap: rows are filled along the shorter side as long as tiles get squarer.
@@ -89,4 +92,3 @@ function sureKey(items) {
 function doubtKey() {
   return make("span", {}, make("span", { class: "key-box doubt" }), say("doubt_key"));
 }
-

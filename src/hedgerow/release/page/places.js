@@ -1,38 +1,41 @@
-// Where one can be: areas of the axes, each split into the areas of one of its levels.
+// Where one can be: the areas that are asked about, and the counts shown around them.
 //
-// A place is what is looked at, for each axis: an area, by its number `code` among those of level
-// `c` (everything at level 0), and the level `k` that it is split into; not split where k is c.
-// What a place is split into, and where it leads, a design's own script says: chain.js, cuboids.js.
+// A place is for each axis an area: its number `code` among those of level `c`; everything at level 0.
+// A view is a place whose areas are split into those of a level `k`; not split where k is c.
 
 const finest = axes.map((axis) => axis.levels.length);
-const everything = axes.map(() => ({ c: 0, code: 0, k: 0 }));
-const carried = new Set(facts.cuboids.map((levels) => levels.join("-")));
-const isCarried = (levels) => carried.has(levels.join("-"));
-const released = facts.released && new Set(facts.released.map((levels) => levels.join("-")));
-const isReleased = (levels) => !released || released.has(levels.join("-"));
+const everything = axes.map(() => ({ c: 0, code: 0 }));
+const keyOf = (levels) => levels.join("-");
+const carried = new Set(facts.cuboids.map(keyOf));
+const isCarried = (levels) => carried.has(keyOf(levels));
 const depthOf = (levels) => levels.reduce((sum, k) => sum + k, 0);
-const isCoarser = (one, other) => one.every((k, a) => k <= other[a]) && one.some((k, a) => k < other[a]);
+const isWithin = (one, other) => one.every((k, a) => k <= other[a]);
+const isCoarser = (one, other) => isWithin(one, other) && keyOf(one) !== keyOf(other);
 
-const written = (place) => place.map(({ c, code, k }) => `${c}.${code}.${k}`).join("-");
-const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
-const splitAxes = (place) => [...axes.keys()].filter((a) => place[a].k > place[a].c);
-// The cuboid of a place where only some axes are split, and the one that it is split into.
-const cuboidOf = (place, split) => place.map(({ c, k }, a) => (split.includes(a) ? k : c));
-const splitInto = (place) => place.map(({ k }) => k);
-const isThere = (place) => isCarried(cuboidOf(place, [])) && isReleased(splitInto(place));
+const levelsOf = (place) => place.map(({ c }) => c);
+const splitInto = (view) => view.map(({ k }) => k);
+const splitAxes = (view) => [...axes.keys()].filter((a) => view[a].k > view[a].c);
+// The cuboid of a view where only some axes are split.
+const cuboidOf = (view, split) => view.map(({ c, k }, a) => (split.includes(a) ? k : c));
 const among = (place, levels) => place.map(({ c, code }, a) => ({ c, code, k: levels[a] }));
-const named = (place) => place.map(({ c, code }) => ({ level: c, code }));
+const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
+const isSame = (one, other) => areasOf(one) === areasOf(other) && String(one.map(({ k }) => k)) === String(other.map(({ k }) => k));
 
-function placeOf(hash) {
-  const asked = /^#at((?:-\d{1,3}\.\d{1,8}\.\d{1,3})+)$/.exec(hash);
-  if (!asked) return null;
-  const place = asked[1].slice(1).split("-").map((part) => {
-    const [c, code, k] = part.split(".").map(Number);
-    return { c, code, k };
-  });
-  const fits = place.length === axes.length && place.every(({ c, k }, a) => c <= k && k <= finest[a]);
-  return fits && isThere(place) ? place : null;
+// Whether both axes have the same levels, as flows from place to place have.
+const isFlow = axes.length === 2 && String(axes[0].levels) === String(axes[1].levels);
+
+// The cuboids that the page carries below some levels: first what is split along one axis, of flows
+// along the other end, along the first of several; and last what has no more counts than is split.
+function below(levels) {
+  const grows = (k, a) => facts.sizes[a][k] > facts.sizes[a][levels[a]];
+  const rank = (one) => {
+    const split = [...axes.keys()].filter((a) => one[a] > levels[a]);
+    const again = isFlow && split.some((a) => levels[a] > 0), isIdle = !one.some(grows);
+    return [split.length, isIdle, again, split[0], depthOf(one)].reduce((sum, part) => 100 * sum + Number(part), 0);
+  };
+  return facts.cuboids.filter((one) => isCoarser(levels, one)).sort((x, y) => rank(x) - rank(y));
 }
+const isKnown = (place) => facts.cuboids.some((levels) => isWithin(levelsOf(place), levels));
 
 // The areas of coarser levels that those of a place lie in.
 function within(place, levels) {
@@ -41,4 +44,117 @@ function within(place, levels) {
     for (; c > levels[a]; c--) code = owner(level(a, c).start, code);
     return { c, code };
   });
+}
+
+// The places above one: each axis a level up, where that was released; if none was, the nearest.
+function above(place) {
+  const own = levelsOf(place), steps = axes.map((_axis, a) => own.map((c, b) => (b === a ? c - 1 : c)));
+  const near = steps.filter((levels) => Math.min(...levels) >= 0 && isCarried(levels));
+  const far = facts.cuboids.filter((levels) => isCoarser(levels, own)).sort((x, y) => depthOf(y) - depthOf(x)).slice(0, 1);
+  return (near.length ? near : far).map((levels) => within(place, levels));
+}
+
+// ---- views ----
+
+// A place split by the coarsest counts below it; null where there are none.
+function opened(place) {
+  const [first] = below(levelsOf(place));
+  return first ? among(place, first) : null;
+}
+
+// Of two axes: one stays as it is asked for, and all areas of the other stand beside the one asked for.
+function sideOf(place, kept) {
+  const own = levelsOf(place), other = 1 - kept;
+  const levels = own[other] ? own : below(own).find((one) => one[kept] === own[kept]);
+  return levels && isCarried(levels) ? among(place.map((one, a) => (a === kept ? one : everything[a])), levels) : null;
+}
+
+// Of two axes: both split at once, within a place or else within the areas around it.
+function crossing(place) {
+  const levels = below(levelsOf(place)).find((one) => one.every((k, a) => k > place[a].c));
+  if (levels) return among(place, levels);
+  return place.some(({ c }) => c) ? crossing(within(place, levelsOf(place).map((c) => Math.max(0, c - 1)))) : null;
+}
+
+// What is shown around a place that somebody asks for: what is below it, or else what is beside it.
+function usual(place) {
+  const own = levelsOf(place);
+  if (axes.length === 2 && own.every(Boolean)) {
+    const side = sideOf(place, 0);
+    if (side) return side;
+  }
+  return opened(place) || siblings(place);
+}
+
+function siblings(place) {
+  const own = levelsOf(place), a = own.findLastIndex(Boolean);
+  return a < 0 ? among(place, own) : among(within(place, own.map((c, b) => (b === a ? c - 1 : c))), own);
+}
+
+// What is shown after a count of a view is chosen: a pair is marked where it stands, others open,
+// along the same axes as they were split along where that goes on.
+function after(view, place) {
+  const own = levelsOf(place), split = splitAxes(view), isPair = axes.length === 2 && own.every(Boolean);
+  if (isPair && split.length === 1) return view;
+  const along = below(own).find((one) => one.every((k, a) => (k > own[a]) === split.includes(a)));
+  return along ? among(place, along) : isPair ? view : opened(place) || view;
+}
+
+// ---- addresses ----
+
+const coded = new Map(); // for each axis the areas of a code, coarse before fine
+
+function areasOfCode(a, code) {
+  if (!coded.has(a)) {
+    const known = new Map();
+    for (let k = 1; k <= finest[a]; k++) {
+      if (!level(a, k)) break;
+      level(a, k).labels.forEach((_own, at) => {
+        const words = wholeCode(a, k, at);
+        known.set(words, [...(known.get(words) || []), { c: k, code: at }]);
+      });
+    }
+    coded.set(a, known);
+  }
+  return coded.get(a).get(code) || [];
+}
+
+// An area in an address: its code; behind its level where an area of a coarser level has the same.
+function addressOf({ c, code }, a) {
+  if (!c) return "";
+  const words = wholeCode(a, c, code), safe = encodeURIComponent(words).replaceAll("-", "%2D");
+  return areasOfCode(a, words)[0].c === c ? safe : `${c}:${safe}`;
+}
+
+function areaAt(words, a) {
+  const [, c, code] = /^(?:(\d+):)?(.*)$/s.exec(words), own = decodeURIComponent(code);
+  return own === "" ? everything[a] : areasOfCode(a, own).find((one) => !c || one.c === Number(c));
+}
+
+function written({ place, view }) {
+  const plain = (one) => one.map(addressOf).join("-"), usually = usual(place);
+  const parts = [`place=${plain(place)}`];
+  if (areasOf(view) !== areasOf(usually)) parts.push(`in=${plain(view)}`);
+  if (!isSame(view, usually)) parts.push(`by=${splitInto(view).join("-")}`);
+  return `#${parts.join("&")}`;
+}
+
+// What an address asks for; null where that is not in the release.
+function asked(hash) {
+  const given = Object.fromEntries(hash.slice(1).split("&").map((part) => part.split("=")));
+  if (given.place === undefined) return null;
+  try {
+    const placeAt = (words) => {
+      const parts_ = axes.length === 1 ? [words] : words.split("-");
+      return parts_.length > axes.length ? [] : axes.map((_axis, a) => areaAt(parts_[a] || "", a));
+    };
+    const place = placeAt(given.place), scope = given.in === undefined ? null : placeAt(given.in);
+    if (![place, scope || place].every((one) => one.length && one.every(Boolean)) || !isKnown(place)) return null;
+    const around = scope || (given.by ? place : usual(place));
+    const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));
+    const fits = levels.length === axes.length && isWithin(levelsOf(around), levels) && facts.released.some((one) => keyOf(one) === keyOf(levels));
+    return { place, view: fits ? among(around, levels) : usual(place) };
+  } catch {
+    return null;
+  }
 }

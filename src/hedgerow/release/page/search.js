@@ -1,6 +1,6 @@
-// Areas by their names and codes, wherever they are in the release.
+// One search for an area, or for a pair or more of them, wherever they are in the release.
 
-const MOST_FOUND = 12;
+const MOST_FOUND = 12, EACH = 6;
 const plain = (words) => words.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
 const wordsIn = (query) => plain(query).split(/\s+/).filter(Boolean);
 let index = null;
@@ -9,12 +9,10 @@ let index = null;
 async function indexed() {
   if (index) return index;
   const found = [];
+  await readLevels(finest);
   for (const [a, axis] of axes.entries()) {
-    for (let k = 1; k <= axis.levels.length; k++) {
-      const name = `level-${a}-${k}`;
-      if (!document.getElementById(name)) continue;
-      if (!held.has(name)) await readLevel(a, k);
-      level(a, k).labels.forEach((_own, code) => found.push({ a, k, code, words: plain(label(a, k, code)) }));
+    for (let k = 1; k <= axis.levels.length && level(a, k); k++) {
+      level(a, k).labels.forEach((_own, code) => found.push({ a, c: k, code, words: plain(label(a, k, code)) }));
     }
   }
   index = found;
@@ -22,25 +20,74 @@ async function indexed() {
 }
 
 // Those with all words of a query: first the area that is called so, then such as begin so; coarse before fine.
-function matching(areas, query) {
-  const words = wordsIn(query);
+function matching(areas, words) {
   if (!words.length) return [];
-  const whole = words.join(" "), rank = ({ words: own, k }) => k +
+  const whole = words.join(" "), rank = ({ words: own, c }) => c +
     (own === whole || own.startsWith(`${whole} (`) || own.endsWith(`(${whole})`) ? 0 : own.startsWith(whole) ? 100 : 200);
   return areas.filter(({ words: own }) => words.every((word) => own.includes(word)))
     .sort((one, other) => rank(one) - rank(other));
 }
 
-function finder(open) {
-  const list = make("ul", { class: "found" }), said = make("span", { role: "status" });
-  const field = make("input", { type: "search", autocomplete: "off", input: async () => {
-    const asked = field.value, areas = matching(await indexed(), asked);
-    if (field.value !== asked) return; // someone typed on meanwhile
-    said.replaceChildren(wordsIn(asked).length ? say("found", { n: areas.length }) : "");
-    list.replaceChildren(...areas.slice(0, MOST_FOUND).map(({ a, k, code }) => make("li", {},
-      make("button", { type: "button", class: "open", click: () => open(a, k, code) }, isolated(label(a, k, code))),
-      make("small", {}, ` ${levelName(a, k)}`))));
-  } });
-  return make("div", { class: "finder", role: "search" },
-    make("label", {}, say("find"), " ", field), " ", said, list);
+const placeOf = (...areas) => everything.map((all, a) => areas.find((one) => one.a === a) || all);
+
+// Places of a query: areas of one axis; else the first words are of one axis and the others of another.
+function placesOf(areas, query) {
+  const words = wordsIn(query), single = matching(areas, words).map((one) => placeOf(one));
+  if (single.length || axes.length === 1) return single.filter(isKnown);
+  const joints = [plain(say("pair_to")), "→", "×"];
+  for (let i = 1; i < words.length; i++) {
+    const [one, other] = [words.slice(0, i), words.slice(i)].map((part) => part.filter((word) => !joints.includes(word)));
+    const ends = [matching(areas, one), matching(areas, other)];
+    const pairs = ends[0].slice(0, EACH).flatMap((x) => ends[1].filter(({ a }) => a > x.a).slice(0, EACH).map((y) => placeOf(x, y)));
+    const known = pairs.filter((place) => isCarried(levelsOf(place)));
+    if (known.length) return known;
+  }
+  return [];
+}
+
+const titleOf = (place) => place.map(({ c, code }, a) => (c ? label(a, c, code) : null)).filter(Boolean).join(BETWEEN);
+const levelsIn = (place) => place.map(({ c }, a) => (c ? levelName(a, c) : null)).filter(Boolean).join(BETWEEN);
+
+// A field and the places that it finds: arrow keys move among them, Enter goes to one.
+function finder() {
+  const list = make("ul", { id: "found", role: "listbox", "aria-label": say("find"), hidden: true }), said = make("span", { class: "unseen", role: "status" });
+  let found = [], at = 0;
+  const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
+  const open = (place) => {
+    close();
+    input.value = "";
+    go({ place, view: usual(place) }, "here");
+  };
+  const point = (to) => {
+    at = (to + found.length) % found.length;
+    [...list.children].forEach((one, i) => one.setAttribute("aria-selected", String(i === at)));
+    input.setAttribute("aria-activedescendant", `found-${at}`);
+  };
+  const look = async () => {
+    const query = input.value, places = placesOf(await indexed(), query);
+    if (input.value !== query) return; // someone typed on meanwhile
+    found = places.slice(0, MOST_FOUND);
+    said.replaceChildren(wordsIn(query).length ? say("found", { n: places.length }) : "");
+    list.replaceChildren(...found.map((place, i) => make("li", { id: `found-${i}`, role: "option", click: () => open(place) },
+      make("b", {}, isolated(titleOf(place))), make("small", {}, ` ${levelsIn(place)}`))));
+    if (!found.length) return close();
+    list.hidden = false;
+    input.setAttribute("aria-expanded", "true");
+    point(0);
+  };
+  const input = make("input", { id: "find", type: "search", role: "combobox", autocomplete: "off", spellcheck: "false", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list",
+    input: look, focus: indexed, keydown: async (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step && found.length && !list.hidden) point(at + step);
+      else if (event.key === "Escape") close();
+      else if (event.key === "Enter") {
+        event.preventDefault();
+        if (list.hidden) await look();
+        if (found.length) open(found[at]);
+      } else return;
+      if (step) event.preventDefault();
+    } });
+  input.addEventListener("blur", () => setTimeout(close, 200)); // behind a click on one of them
+  return make("div", { class: "finder", role: "search" }, make("label", { for: "find" }, say("find")),
+    make("div", {}, input, list), said);
 }

@@ -7,23 +7,10 @@ const contradiction = (item) => isContradicted(item)
 const doubt = (item) => isContradicted(item) ? " doubt" : "";
 
 function sentence(item) {
-  const told = { count: item.count, part: percent(item.part), ranges: item.of };
-  if (item.of > 1) return say("sentence_ranges", told);
-  if (item.low === item.high) return say("sentence", { ...told, sure: interval(item) });
-  const sure = `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
-  const more = isContradicted(item) ? contradiction(item)
-    : item.unbiased === undefined ? "" : `${say("unbiased")} ${number.format(item.unbiased)}`;
-  return say("sentence", { ...told, sure: more ? `${sure}; ${more}` : sure });
+  if (item.of > 1) return say("sentence_ranges", { count: item.count, ranges: item.of });
+  if (item.isUnlisted) return `: ${say("map_unlisted")}`;
+  const sure = item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+  return say("sentence", { count: item.count, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure });
 }
 
 const spoken = (item) => item.name + sentence(item) + (item.opens ? say("opens") : ".");
-
-function nameOf(codes) {
-  const named = axes.map((_axis, a) => {
-    const { level: k, code } = codes[a];
-    if (k === 0) return null;
-    const what = levelName(a, k);
-    return `${what} ${label(a, k, code)}`;
-  });
-  return named.filter(Boolean).join(" × ") || say("everything");
-}

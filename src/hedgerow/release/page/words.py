@@ -19,6 +19,8 @@ from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import Tree
 from hedgerow.text import format_delta, format_percent, format_rounded_up
 
+SHORT = 8
+"""Digits of a hash that people compare."""
 MOST_TABLES = 3
 """In the title of a page."""
 MOST_NAMED = 12
@@ -59,27 +61,6 @@ def in_its_language(plan: Plan, text: str) -> str:
     return f'<span lang="{attribute(language)}">{shown(text)}</span>' if is_theirs else shown(text)
 
 
-def described(plan: Plan) -> str:
-    """Return what the publisher says of the table: HTML, nothing where that is nothing."""
-    said = plan.description
-    say = words_of(plan)
-    given = {"publisher": said.publisher, "period": said.period, "licence": said.licence}
-    points = [
-        (say(f"release.described.{term}"), shown(text)) for term, text in given.items() if text
-    ]
-    if said.notes:
-        points.append(
-            (
-                say("release.described.notes"),
-                "".join(f"<p>{shown(note)}</p>" for note in said.notes),
-            )
-        )
-    if not points:
-        return ""
-    text = items(points, "points")
-    return f'<div lang="{attribute(said.language)}">{text}</div>' if said.language else text
-
-
 def capital(words: str) -> str:
     """Return words with a capital letter first."""
     return words[:1].upper() + words[1:]
@@ -102,11 +83,21 @@ def title(plan: Plan) -> str:
     return say("release.title.by", what=what, by=by)
 
 
-def lead(plan: Plan, total: int) -> str:
-    """Return what a release is and what it promises, in a few sentences of HTML."""
-    say, units = words_of(plan), shown(unit_of(plan))
-    promise = among(plan, say("release.head.promised", noticed=noticed(plan)))
-    return say("release.head.lead", total=total, units=units, promise=shown(promise))
+def dated(plan: Plan) -> str:
+    """Return when the counts are of, and the beginning of the plan's hash: HTML."""
+    period = plan.description.period
+    parts = [
+        *([shown(period)] if period else []),
+        f"{words_of(plan)('release.head.plan')} <code>{plan.hash[:SHORT]}</code>",
+    ]
+    return " ".join(f"<span>{each}</span>" for each in parts)
+
+
+def promise(plan: Plan) -> str:
+    """Return what an attacker learns at most, in one figure: HTML."""
+    sentence = words_of(plan)("release.promise.noticed", noticed=noticed(plan))
+    unbroken = among(plan, sentence).replace(" %", "\N{NO-BREAK SPACE}%")
+    return f'<p class="big">{shown(unbroken)}</p>'
 
 
 def released(plan: Plan, total: int) -> str:
@@ -170,20 +161,22 @@ def _tables(plan: Plan) -> str:
     return f"\n<p>{sentence}</p>"
 
 
-def promised(plan: Plan, estimator: Estimator) -> str:
-    """Return the promise, point by point."""
+def promised(plan: Plan) -> str:
+    """Return who is protected from whom, and what is not, point by point."""
     say, reservation = words_of(plan), not_hidden(plan)
-    plainly = shown(among(plan, say("release.promise.plainly", noticed=noticed(plan))))
     points = {
         "who": _who(plan),
         "from_whom": say("release.promise.from_everyone"),
-        "how_well": f"{shown(stated(plan))} {plainly}",
         "public": _public(plan),
         "not_hidden": (f"{shown(reservation)} " if reservation else "")
         + say("release.promise.true_of_many"),
-        "made": _made(plan, estimator),
     }
     return items([(say(f"release.promise.{key}"), text) for key, text in points.items()], "points")
+
+
+def stated_in_full(plan: Plan) -> str:
+    """Return the guarantee with its parameters, its neighbours and its restrictions: HTML."""
+    return f"<p>{shown(stated(plan))}</p>"
 
 
 def cited(plan: Plan, total: int, version: str) -> str:
@@ -205,6 +198,13 @@ def cited(plan: Plan, total: int, version: str) -> str:
         f'<blockquote class="cite">{shown(line)}</blockquote>\n'
         f"<p>{say('release.cite.hash')}</p>"
     )
+
+
+def source(plan: Plan) -> str:
+    """Return what is named behind a count that is quoted: text."""
+    say, said = words_of(plan), plan.description
+    named = [title(plan), said.publisher, said.period, f"{say('release.head.plan')} {plan.hash}"]
+    return ", ".join(filter(None, named))
 
 
 def stated(plan: Plan) -> str:
@@ -278,7 +278,8 @@ def _plans_own(say: Catalogue, text: str) -> str:
     return shown(text) if say.language == USUAL else f'<span lang="{USUAL}">{shown(text)}</span>'
 
 
-def _made(plan: Plan, estimator: Estimator) -> str:
+def made(plan: Plan, estimator: Estimator) -> str:
+    """Return how the counts were made, and what their publisher says of them: HTML."""
     say = words_of(plan)
     idle = _of_kind(plan, Unmeasured)
     key = f"release.made.{plan.mechanism.name}"
@@ -301,7 +302,16 @@ def _made(plan: Plan, estimator: Estimator) -> str:
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))
     parts.append(say("release.made.estimator", name=named))
-    return " ".join(parts)
+    return f"<p>{' '.join(parts)}</p>{_notes(plan)}"
+
+
+def _notes(plan: Plan) -> str:
+    """Return the publisher's notes and licence: HTML, nothing where there are none."""
+    said, say = plan.description, words_of(plan)
+    notes = "".join(f"<p>{shown(note)}</p>" for note in said.notes)
+    licence = f"<p>{say('release.described.licence')}: {shown(said.licence)}</p>"
+    text = notes + (licence if said.licence else "")
+    return f'<div lang="{attribute(said.language)}">{text}</div>' if said.language else text
 
 
 def _few(say: Catalogue, names: Sequence[str], most: int = MOST_NAMED) -> str:

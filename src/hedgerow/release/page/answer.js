@@ -1,0 +1,106 @@
+// The answer: one count with its interval, how sure it is, and what is above, beside and below it.
+
+const answer = document.getElementById("answer");
+const heading = document.querySelector("#counts h2");
+const first = [...answer.childNodes]; // of a distribution its quartiles, while nothing else is asked for
+const MOST_BUTTONS = 6, NEIGHBOURS = 3;
+const BETWEEN = isFlow ? " → " : " × ";
+const capital = (words) => words.slice(0, 1).toLocaleUpperCase(language) + words.slice(1);
+
+// An area's name, or its code where it has none.
+const areaName = (a, { c, code }) => apart(level(a, c).names[code] || wholeCode(a, c, code));
+const nameOf = (place) => place.map((area, a) => (area.c ? areaName(a, area) : null)).filter(Boolean).join(BETWEEN) || say("everything");
+
+// Where a view is, beside what it is split by; of several axes each area with its own.
+const whereOf = (view) => view.map((area, a) => (area.c ? `${axes.length > 1 ? `${axes[a].name} ` : ""}${areaName(a, area)}` : null)).filter(Boolean).join(", ");
+
+// Which level an area is of, its code where a name stands for it, and what it lies in.
+function lineage(area, a) {
+  const around = [];
+  for (let c = area.c - 1; c > 0; c--) around.push(areaName(a, within([...everything.slice(0, a), area, ...everything.slice(a + 1)], everything.map((_one, b) => (b === a ? c : 0)))[a]));
+  const code = level(a, area.c).names[area.code] ? ` ${apart(wholeCode(a, area.c, area.code))}` : "";
+  const own = `${levelName(a, area.c)}${code}`;
+  return around.length ? say("lies_in", { level: own, around: around.join(", ") }) : own;
+}
+
+// What is said of how sure a count is, with the mark that stands for it.
+function sureWords(item) {
+  if (item.isSum) return [say("is_sum")];
+  if (item.isUnlisted) return [say("map_unlisted")];
+  const known = make("b", {}, interval(item));
+  return item.low === item.high && item.low === item.count ? [known]
+    : [known, ` ${say("interval")}; `, make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]];
+}
+
+function answerOf(place) {
+  const isWhole = place.every(({ c }) => !c), item = itemAt(place);
+  if (numeric && isWhole) return first;
+  const under = place.map((area, a) => (area.c ? lineage(area, a) : null)).filter(Boolean).join("; ");
+  return [
+    make("div", {},
+      make("h2", { tabindex: -1 }, isolated(item.name)),
+      under ? make("p", { class: "under" }, isolated(under)) : null,
+      make("p", { class: "figure" }, make("strong", {}, number.format(item.count)), " ", isolated(unit)),
+      make("p", { class: "interval" }, ...sureWords(item)),
+      isContradicted(item) ? make("p", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
+      actions(item)),
+    item.share ? make("p", { class: "share" }, `${say("share")} `, ...shareOf(item)) : null,
+    neighbours(place),
+  ].filter(Boolean);
+}
+
+// A share of what is above, with its own interval, where the release states one.
+const shareOf = ({ share }) => (share
+  ? [make("b", {}, percent(share.value)), ` ${say("from_to", { low: percent(share.low), high: percent(share.high) })}`] : []);
+
+function actions(item) {
+  const said = make("span", { role: "status" });
+  const copier = (words, text) => make("button", { type: "button", click: async () => {
+    await readLevels(finest);
+    await copy(text());
+    said.replaceChildren(say("copied"));
+  } }, words);
+  const link = () => location.href.split("#")[0] + written(shown);
+  const source = () => `${quoted(item)} ${facts.source}.${location.protocol === "file:" ? "" : ` ${link()}`}`;
+  return make("div", { class: "tools actions" }, copier(say("copy_source"), source), copier(say("copy_link"), link),
+    item.isSum || item.isUnlisted ? null : make("button", { type: "button", click: () => download([item]) }, say("download_one")), said);
+}
+
+function quoted(item) {
+  const told = item.isSum || item.isUnlisted ? sureWords(item)[0] : isContradicted(item) ? contradiction(item)
+    : item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+  return `${item.areas.map(([a, k, code]) => label(a, k, code)).join(BETWEEN) || item.name}: ${number.format(item.count)} ${unit} (${told}).`;
+}
+
+// Where a page may not write to the clipboard, what is selected can still be copied.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field_ = make("textarea", { class: "unseen" });
+    document.body.append(field_);
+    field_.value = text;
+    field_.select();
+    document.execCommand("copy");
+    field_.remove();
+  }
+}
+
+// The largest counts of part of a cuboid, as links.
+const largestOf = (place, levels, but) => cut(place, levels).found
+  .map((i) => [i, held.get(`cuboid-${keyOf(levels)}`).count[i]]).sort((x, y) => y[1] - x[1]).slice(0, NEIGHBOURS + 1)
+  .map(([i]) => held.get(`cuboid-${keyOf(levels)}`).codesOf(i).map((code, a) => ({ c: levels[a], code })))
+  .filter((one) => areasOf(one) !== areasOf(but)).slice(0, NEIGHBOURS);
+
+function neighbours(place) {
+  const own = levelsOf(place), near = opened(place), finer = facts.released.find((one) => isCoarser(own, one));
+  const link = (to) => make("li", {}, make("button", { type: "button", class: "open", click: () => go({ place: to, view: usual(to) }, "here") }, isolated(nameOf(to))),
+    make("span", {}, number.format(countOf(to).count)));
+  const some = (words, places) => (places.length ? [make("dt", {}, words), make("dd", {}, make("ul", {}, ...places.map(link)))] : []);
+  const beside = isCarried(own) && own.some(Boolean) ? largestOf(siblings(place), own, place) : [];
+  const last = near ? some(say("below_it", { level: wordsOf(own, splitInto(near)) }), largestOf(place, splitInto(near), place))
+    : finer ? [make("dt", {}, say("below_it", { level: wordsOf(own, finer) })), make("dd", {}, say("below_in_file", { file: fileOf(finer) }))] : [];
+  const around = siblings(place);
+  return make("dl", { class: "near" }, ...some(say("above_it"), above(place)),
+    ...some(around.some(({ c }) => c) ? say("beside_in", { area: nameOf(around) }) : say("beside_it"), beside), ...last);
+}
