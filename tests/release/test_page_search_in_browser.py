@@ -162,8 +162,9 @@ def test_the_rows_with_some_words_are_shown_and_downloaded_as_the_files_have_the
     assert {(row["home town"], row["work town"]) for row in rows} == set(known)
     for row in rows:
         of = known[row["home town"], row["work town"]]
-        told = [int(row[name]) for name in ("count", "low_95", "high_95")]
-        assert told == [of["count"], of["low"], of["high"]]
+        told = [int(row[name]) for name in ("count", "unbiased_estimate", "low_95", "high_95")]
+        assert told == [of["count"], round(of["estimate"]), of["low"], of["high"]]
+        assert row["contradicted"] == str(int(of["contradicted"]))
         reach = max(of["high"] - of["count"], of["count"] - of["low"]) / of["count"]
         word = "firm" if reach <= 0.1 else "rough" if reach <= 0.5 else "mostly noise"
         assert row["reliability"] == word

@@ -31,7 +31,7 @@ function sureWords(item) {
   if (item.isUnlisted) return [say("map_unlisted")];
   const known = make("b", {}, interval(item));
   return item.low === item.high && item.low === item.count ? [known]
-    : [known, " ", make("span", { class: "together" }, `${say("interval")};`), " ", make("span", { class: "together" }, ...sureMark(item))];
+    : [known, " ", make("span", { class: "together" }, `${say("interval")},`), " ", make("span", { class: "together" }, ...sureMark(item))];
 }
 
 function answerOf(place) {
