@@ -1,6 +1,8 @@
 """The intervals that a reader chooses on a page, against those of the release at that level."""
 
 import csv
+import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,14 +16,15 @@ from hedgerow.plan.cuboids import All
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import Replace
+from hedgerow.release.page import cuboids as cuboids_module
 from hedgerow.release.page.carried import OTHERS, other_intervals
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.made import all_leaves
 from tests.parts import CHROMIUM
 from tests.release.drawn_page import between
-from tests.release.in_browser import ROWS, address
-from tests.release.made_pages import written
+from tests.release.in_browser import ROWS, address, ready
+from tests.release.made_pages import page_of, written
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -142,3 +145,33 @@ def test_the_intervals_lie_within_one_another():
     usual = np.array([10]), np.array([20])
     found = other_intervals(Shifted(), np.array([15.0]), np.array([4.0]), usual)
     assert [tuple(int(end[0]) for end in pair) for pair in found] == [(10, 20), (10, 20)]
+
+
+def test_a_share_stands_in_answer_and_rows_with_its_interval_or_not_at_all(
+    opened, releases, tmp_path, monkeypatch
+):
+    """Shares and their intervals come from elsewhere; the page has an optional column for them."""
+    made, read_cells = releases["combined"], cuboids_module._read
+
+    def with_shares(*arguments):
+        cells = read_cells(*arguments)
+        part = cells.counts / cells.counts.sum()
+        shares = np.column_stack([part, part - 0.001, part + 0.001])
+        shares[0] = np.nan
+        return replace(cells, shares=shares.clip(0, 1))
+
+    monkeypatch.setattr(cuboids_module, "_read", with_shares)
+    path = tmp_path / "shares.html"
+    path.write_text(page_of(made), encoding="utf-8")
+    file = made.release.level("district")
+    district, count = file.sort("count").row(-1, named=True), file["count"]
+    part = 100 * district["count"] / count.sum()
+    tab = ready(opened(path, address(district["place_district"])), district["place_district"])
+    told = re.findall(r"([\d.]+) %", tab.inner_text("#answer .share"))
+    assert [float(each) for each in told] == pytest.approx([part, part - 0.1, part + 0.1], abs=0.06)
+    tab = ready(opened(path, address("", by=(2,))))
+    rows = tab.locator(ROWS).evaluate_all("all => all.map(row => row.cells[3].innerText)")
+    assert sum(not each for each in rows) == int(count.rank("ordinal", descending=True)[0] <= 12)
+    assert all(" to " in each for each in rows if each)
+    plain = ready(opened(made.path, address("", by=(2,))))
+    assert "Share" not in plain.inner_text(".listing thead")

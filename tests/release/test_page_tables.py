@@ -51,7 +51,7 @@ def test_the_facts_at_the_head_are_those_of_the_files(shown, kind):
     else:
         assert figure.text == f"{total:,}"
         low, high = made.files[0].select("low", "high").row(0)
-        told = f"{between(low, high)} 95 % interval; "
+        told = f"{between(low, high)} 95 % interval, "
         word = RELIABILITY[int(np.searchsorted([0.1, 0.5], max(high - total, total - low) / total))]
         (interval,) = answer.all("p", **{"class": "interval"})
         assert interval.text == ("exact" if low == high else f"{told}{word}")

@@ -5,6 +5,7 @@ After each step axe finds nothing. Names and codes of the areas are hostile, and
 
 import csv
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -154,3 +155,34 @@ def test_a_data_user_finds_an_area_reads_a_cell_and_takes_it_away(opened, flows,
     names = {row["work town (name)"] for row in rows} | {row["home town (name)"] for row in rows}
     assert names == {name if name[0] != "=" else f"'{name}" for name in CALLED}
     is_whole(tab, width)
+
+
+@pytest.mark.parametrize("kind", ["towns", "flows"])
+def test_a_page_is_printed_on_three_sheets_at_most(opened, request, kind):
+    tab = ready(opened(request.getfixturevalue(kind).path, width=1280))
+    sheets = re.findall(rb"/Type\s*/Page\b", tab.pdf(prefer_css_page_size=True))
+    assert 1 <= len(sheets) <= 3
+
+
+@WIDTHS
+def test_a_screen_reader_hears_title_search_and_answer_before_all_else(opened, towns, width):
+    """In the order of the document: what has the focus, and what is read, up to the first map."""
+    tab = ready(opened(towns.path, width=width))
+    order = tab.evaluate(
+        """() => [...document.querySelectorAll("h1, #find, #answer h2, #answer .figure, .interval,"
+            + " .near, #counts h2, .side, #sure h2, #promise h2, #methods h2")]
+            .map((one) => one.id || one.closest("section, #answer, header").id || one.tagName)"""
+    )
+    assert order == [
+        "H1", "find", "answer", "answer", "answer", "answer", "counts", "counts", "sure", "promise",
+        "methods",
+    ]  # fmt: skip
+    assert tab.locator("#answer h2").evaluate("(one) => one.tabIndex") == -1
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.innerText") == "Skip to the answer"
+
+
+def test_all_that_is_folded_stands_in_nobodys_way(opened, flows):
+    tab = ready(opened(flows.path, width=390))
+    tab.locator("details").evaluate_all("(all) => all.forEach((one) => { one.open = true; })")
+    is_whole(tab, 390)

@@ -2,7 +2,7 @@
 
 const answer = document.getElementById("answer");
 const heading = document.querySelector("#counts h2");
-const first = [...answer.childNodes]; // of a distribution its quartiles, while nothing else is asked for
+const quartiles = answer.querySelector(".beside") && [...answer.childNodes]; // while nothing else is asked for
 const MOST_BUTTONS = 6, NEIGHBOURS = 3;
 const BETWEEN = isFlow ? " → " : " × ";
 const capital = (words) => words.slice(0, 1).toLocaleUpperCase(language) + words.slice(1);
@@ -23,18 +23,20 @@ function lineage(area, a) {
   return around.length ? say("lies_in", { level: own, around: around.join(", ") }) : own;
 }
 
+const sureMark = (item) => [make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]];
+
 // What is said of how sure a count is, with the mark that stands for it.
 function sureWords(item) {
   if (item.isSum) return [say("is_sum")];
   if (item.isUnlisted) return [say("map_unlisted")];
   const known = make("b", {}, interval(item));
   return item.low === item.high && item.low === item.count ? [known]
-    : [known, ` ${say("interval")}; `, make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]];
+    : [known, " ", make("span", { class: "together" }, `${say("interval")},`), " ", make("span", { class: "together" }, ...sureMark(item))];
 }
 
 function answerOf(place) {
   const isWhole = place.every(({ c }) => !c), item = itemAt(place);
-  if (numeric && isWhole) return first;
+  if (quartiles && isWhole) return quartiles;
   const under = place.map((area, a) => (area.c ? lineage(area, a) : null)).filter(Boolean).join("; ");
   return [
     make("div", {},

@@ -27,7 +27,7 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
         _, interval, _ = cells.sentence(say, 0)
         is_exact = bool((cells.low == cells.high)[0])
         sure = say("script.interval", sure=percent(USUAL))
-        told = f'<span class="told">{interval}</span>' + ("" if is_exact else f" {sure}; {word}")
+        told = f'<span class="told">{interval}</span>' + ("" if is_exact else f" {sure}, {word}")
     return (
         f"<div>\n<h2>{say('script.everything')}</h2>\n"
         f'<p class="figure"><strong>{say.number(total)}</strong> {shown(unit_of(plan))}</p>\n'

@@ -120,7 +120,7 @@ async function readCuboid(levels) {
 
 // What is said of a cell: its count and interval; where that is contradicted, also its estimate.
 const valueAt = ({ count, low, high, unbiased, doubts, shares }, i) =>
-  ({ count: count[i], low: low[i], high: high[i], estimate: doubts.has(i) ? unbiased[i] : undefined, share: shares ? shareAt(shares, i) : undefined });
+  ({ count: count[i], low: low[i], high: high[i], unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined, share: shares ? shareAt(shares, i) : undefined });
 
 // A share of what is above with the ends of its interval; none where it was left out.
 function shareAt(shares, i) {

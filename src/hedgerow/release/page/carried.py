@@ -30,6 +30,9 @@ OTHERS = (Confidence(0.90), Confidence(0.99))
 The files list 95 % intervals. The others are made anew from the estimates and standard errors
 beside them, as `Release.level` makes them."""
 
+SHARE_STEPS = 100_000
+"""Of a whole: how finely a page states shares."""
+
 Block = tuple[str, str]
 """The name of a block and its text."""
 Ends = tuple[Int64, Int64]
@@ -78,6 +81,8 @@ class Cells:
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
         others: the other intervals that a reader can choose.
+        shares: of each cell its share of what is above it, and both ends of its interval: float64
+            (cells, 3), NaN where it has none. Nothing is a share here without an interval.
     """
 
     places: tuple[Int64, ...]
@@ -88,6 +93,7 @@ class Cells:
     estimate: Int64
     contradicted: NDArray[np.bool_]
     others: Sequence[Ends] = ()
+    shares: Float64 | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -149,6 +155,9 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
         parts += [varints(np.array([folded(np.array(beyond)), width])), *ends]
     if len(cells):
         yield f"intervals-{name}", block(parts)
+    if cells.shares is not None:
+        steps = np.nan_to_num(np.rint(cells.shares * SHARE_STEPS) + 1).astype(np.int64)
+        yield f"shares-{name}", block([varints(column) for column in steps.T])
     if cells.contradicted.any():
         yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
 

@@ -19,9 +19,9 @@ const areasIn = (item) => item.areas.flatMap(([a, k, code]) => [
 ]);
 
 function csv(items) {
-  const head = [...headingsOf(items[0]), "count", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted_estimate"];
+  const head = [...headingsOf(items[0]), "count", "unbiased_estimate", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted"];
   const lines = items.map((item) => [
-    ...areasIn(item), item.count, item.low, item.high, RELIABILITY[reliability(item)], isContradicted(item) ? item.estimate : "",
+    ...areasIn(item), item.count, item.unbiased, item.low, item.high, RELIABILITY[reliability(item)], Number(isContradicted(item)),
   ]);
   return [head, ...lines].map((line) => line.map(field).join(",")).join("\r\n") + "\r\n";
 }

@@ -131,7 +131,7 @@ function reading(item) {
     make("p", { class: "of" }, isolated(item.name)), make("strong", {}, number.format(item.count)),
     make("dl", {},
       line(say("interval"), interval(item)),
-      isSure ? null : line(say("reliability"), make("span", {}, make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)])),
+      isSure ? null : line(say("reliability"), make("span", {}, ...sureMark(item))),
       item.share ? line(say("share"), make("span", {}, ...shareOf(item))) : null),
     isContradicted(item) ? make("small", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
     item.place ? make("button", { type: "button", class: "into", click: () => choose(item, "here") }, say("open")) : null,

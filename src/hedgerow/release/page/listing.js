@@ -25,7 +25,7 @@ const COLUMNS = [
     ? make("small", { class: "doubt" }, say("contradicted", { estimate: item.estimate })) : null] },
   { words: () => say("interval"), kind: "n", cell: (item) => [interval(item)] },
   { words: () => say("share"), kind: "n", cell: shareOf, isThere: (items) => items.some(({ share }) => share) },
-  { words: () => say("reliability"), cell: (item) => [make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]] },
+  { words: () => say("reliability"), cell: sureMark },
 ];
 
 function listing(items, caption, heading_, note) {

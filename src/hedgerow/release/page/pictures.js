@@ -53,7 +53,7 @@ function tiled(areas, width, height) {
 function map(items) {
   const picture = make("div", { class: "map", role: "group", "aria-label": say("map", { counts: items.length }) });
   const draw = () => {
-    const width = onPaper ? PAPER : picture.clientWidth, height = picture.clientHeight;
+    const width = onPaper ? PAPER / 2 : picture.clientWidth, height = picture.clientHeight;
     const sum = items.reduce((a, item) => a + item.count, 0);
     const sorted = items.slice().sort((a, b) => b.count - a.count);
     const scale = width * height / sum;

@@ -12,6 +12,7 @@ async function indexed() {
   await readLevels(finest);
   for (const [a, axis] of axes.entries()) {
     for (let k = 1; k <= axis.levels.length && level(a, k); k++) {
+      if (!isKnown(placeOf({ a, c: k, code: 0 }))) continue; // no counts of it are here
       level(a, k).labels.forEach((_own, code) => found.push({ a, c: k, code, words: plain(label(a, k, code)) }));
     }
   }
@@ -22,27 +23,33 @@ async function indexed() {
 // Those with all words of a query: first the area that is called so, then such as begin so; coarse before fine.
 function matching(areas, words) {
   if (!words.length) return [];
-  const whole = words.join(" "), rank = ({ words: own, c }) => c +
-    (own === whole || own.startsWith(`${whole} (`) || own.endsWith(`(${whole})`) ? 0 : own.startsWith(whole) ? 100 : 200);
-  return areas.filter(({ words: own }) => words.every((word) => own.includes(word)))
-    .sort((one, other) => rank(one) - rank(other));
+  const whole = words.join(" "), named = `${whole} (`, coded_ = `(${whole})`;
+  const found = [0, 1, 2].map(() => Array.from({ length: Math.max(...finest) + 1 }, () => []));
+  for (const area of areas) {
+    const own = area.words;
+    if (!words.every((word) => own.includes(word))) continue;
+    const rank = own === whole || own.startsWith(named) || own.endsWith(coded_) ? 0 : own.startsWith(whole) ? 1 : 2;
+    found[rank][area.c].push(area);
+  }
+  return found.flat(2);
 }
 
 const placeOf = (...areas) => everything.map((all, a) => areas.find((one) => one.a === a) || all);
 
 // Places of a query: areas of one axis; else the first words are of one axis and the others of another.
+// The first of them, and how many there are.
 function placesOf(areas, query) {
-  const words = wordsIn(query), single = matching(areas, words).map((one) => placeOf(one));
-  if (single.length || axes.length === 1) return single.filter(isKnown);
+  const words = wordsIn(query), single = matching(areas, words);
+  if (single.length || axes.length === 1) return { n: single.length, places: single.slice(0, MOST_FOUND).map((one) => placeOf(one)) };
   const joints = [plain(say("pair_to")), "→", "×"];
   for (let i = 1; i < words.length; i++) {
     const [one, other] = [words.slice(0, i), words.slice(i)].map((part) => part.filter((word) => !joints.includes(word)));
     const ends = [matching(areas, one), matching(areas, other)];
     const pairs = ends[0].slice(0, EACH).flatMap((x) => ends[1].filter(({ a }) => a > x.a).slice(0, EACH).map((y) => placeOf(x, y)));
     const known = pairs.filter((place) => isCarried(levelsOf(place)));
-    if (known.length) return known;
+    if (known.length) return { n: known.length, places: known.slice(0, MOST_FOUND) };
   }
-  return [];
+  return { n: 0, places: [] };
 }
 
 const titleOf = (place) => place.map(({ c, code }, a) => (c ? label(a, c, code) : null)).filter(Boolean).join(BETWEEN);
@@ -50,7 +57,8 @@ const levelsIn = (place) => place.map(({ c }, a) => (c ? levelName(a, c) : null)
 
 // A field and the places that it finds: arrow keys move among them, Enter goes to one.
 function finder() {
-  const list = make("ul", { id: "found", role: "listbox", "aria-label": say("find"), hidden: true }), said = make("span", { class: "unseen", role: "status" });
+  const told = say(numeric ? "find_range" : axes.length > 1 ? "find_pair" : "find_one");
+  const list = make("ul", { id: "found", role: "listbox", "aria-label": told, hidden: true }), said = make("span", { class: "unseen", role: "status" });
   let found = [], at = 0;
   const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
   const open = (place) => {
@@ -64,10 +72,10 @@ function finder() {
     input.setAttribute("aria-activedescendant", `found-${at}`);
   };
   const look = async () => {
-    const query = input.value, places = placesOf(await indexed(), query);
+    const query = input.value, { n, places } = placesOf(await indexed(), query);
     if (input.value !== query) return; // someone typed on meanwhile
-    found = places.slice(0, MOST_FOUND);
-    said.replaceChildren(wordsIn(query).length ? say("found", { n: places.length }) : "");
+    found = places;
+    said.replaceChildren(wordsIn(query).length ? say("found", { n }) : "");
     list.replaceChildren(...found.map((place, i) => make("li", { id: `found-${i}`, role: "option", click: () => open(place) },
       make("b", {}, isolated(titleOf(place))), make("small", {}, ` ${levelsIn(place)}`))));
     if (!found.length) return close();
@@ -88,6 +96,6 @@ function finder() {
       if (step) event.preventDefault();
     } });
   input.addEventListener("blur", () => setTimeout(close, 200)); // behind a click on one of them
-  return make("div", { class: "finder", role: "search" }, make("label", { for: "find" }, say("find")),
+  return make("div", { class: "finder", role: "search" }, make("label", { for: "find" }, told),
     make("div", {}, input, list), said);
 }
