@@ -114,6 +114,13 @@ def test_every_key_that_is_asked_for_is_there():
     assert set(re.findall(r"say\(\"(\w+)\"", sources("js"))) <= names
 
 
+@pytest.mark.parametrize("page", ["release", "map", "planning"])
+def test_no_page_has_a_text_of_its_own_by_the_key_of_one_that_all_pages_share(page):
+    shared = {key for key in ENGLISH if key.startswith("script.")}
+    own = {key.removeprefix(f"{page}.") for key in ENGLISH if key.startswith(f"{page}.script.")}
+    assert not shared & own
+
+
 SENTENCE = re.compile(r"[A-Za-z’']{2,} [A-Za-z’']{2,} [a-z’']{2,}")
 
 

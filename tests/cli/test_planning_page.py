@@ -159,7 +159,7 @@ def test_a_list_of_areas_from_the_table_itself_is_said(folder, capsys):
     assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
     pages = [(folder / f"{name}.html").read_text(encoding="utf-8") for name in ("before", "plan")]
     heads = [re.search(r'<p class="kicker">(.*?)</p>', page)[1] for page in pages]
-    assert ["no table was opened" in head for head in heads] == [True, False]
+    assert ["the table was not opened" in head for head in heads] == [True, False]
     assert "its list of areas was read" in heads[1]
     assert "taken from the table itself and declared public" in pages[1]
     capsys.readouterr()

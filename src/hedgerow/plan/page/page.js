@@ -137,7 +137,7 @@ function buildLevers() {
   facts.axes.forEach(({ name, levels }, axis) => {
     const block = make("div", { class: "axis" }, make("h3", {}, isolated(name)));
     levels.forEach((label, level) => {
-      const one = lever(label, () => allocation().shares[axis][level],
+      const one = lever(`${name}: ${label}`, () => allocation().shares[axis][level],
         (share) => { state.shares[axis] = moved(state.shares[axis], level, share); });
       levers.push(one);
       block.append(make("div", { class: "lever" }, make("span", {}, isolated(label)), one.input, one.output));

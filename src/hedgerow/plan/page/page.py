@@ -199,16 +199,14 @@ def _row(plan: Plan, say: Catalogue, place: int) -> Json:
 def _give_sizes(plan: Plan, rows: Sequence[Json]) -> bool:
     """Give levels that carry noise a count that is typical of them, and return whether it is known.
 
-    An earlier, public table tells the median of those above 0 at each level of the tree's order.
+    An earlier, public table tells the median of those above 0 at each depth of a chain.
     """
     known = {}
-    depths = {levels: depth for depth, levels in enumerate(plan.tree.chain)}
     for row in rows:
         row["counts"] = [LARGE, MIDDLING, SMALL]
-        depth = depths.get(plan.levels[row["place"]])
-        if plan.prior is None or depth is None:
+        if plan.prior is None or not plan.is_chain:
             continue
-        counts, times = _sizes(plan.prior, depth)
+        counts, times = _sizes(plan.prior, sum(plan.levels[row["place"]]))
         if len(counts):
             large, typical, small = (_quantile_of(counts, times, q) for q in (0.9, 0.5, 0.1))
             known[row["place"]] = typical
