@@ -1,5 +1,7 @@
 """Tables as text: what fits a terminal, and what is whole whatever the width."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,6 +57,15 @@ def test_codes_that_differ_are_not_cut_to_the_same():
     assert [line.split()[0] for line in parts[-1].splitlines()[-2:]] == ["1", "2"], "by their rows"
     short = [("code", *HEADINGS), *((f"{'9' * 12}{x}{'9' * 12}", "1", "a", *FIGURES) for x in "12")]
     assert len({line.split()[0] for line in aligned(short, left=(0,)).splitlines()[-2:]}) == 2
+
+
+def test_codes_of_any_length_are_cut_in_no_time():
+    codes = [f"{'9' * 200_000}{middle}{'9' * 200_000}" for middle in "12"]
+    rows = [("code", *HEADINGS), *((code, "1", "total", *FIGURES) for code in codes)]
+    began = time.process_time()
+    assert width(aligned(rows, left=(0,))) <= WIDTH
+    assert time.process_time() - began < 10
+    assert codes[0] in aligned(rows, left=(0,), wide=True)
 
 
 def test_a_figure_that_is_wider_than_a_terminal_is_whole():

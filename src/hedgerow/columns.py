@@ -18,6 +18,8 @@ NAMES, FEWEST = 24, 8
 """Letters that the names of a row keep between them, and that each keeps."""
 LONGEST_WORD, MOST_LINES = 10, 4
 """Letters of a word of a heading, and its lines."""
+LONGEST = 2_000
+"""Letters that are looked at either end of a name or code, which may have any number."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Column:
         longest = _widest(self.words)
         heading = _widest(part.rstrip() for part in _parts_of(self.heading))
         different = len(set(self.words))
-        rooms = range(longest if self.letters is None else min(self.letters, longest), longest)
+        fewest = longest if self.letters is None else min(self.letters, longest)
+        rooms = range(fewest, min(longest, WIDTH))  # a table may quote codes of any length
         enough = (room for room in rooms if len({cut(x, room) for x in self.words}) == different)
         return max(next(enough, longest), min(heading, LONGEST_WORD))
 
@@ -163,9 +166,9 @@ def cut(word: str, room: int) -> str:
 
     Of the names of cuboids every axis keeps its first letter, and every level something.
     """
-    if cell_len(word) <= room:
+    if len(word) <= max(LONGEST, room) and cell_len(word) <= room:
         return word
-    parts = word.split(" × ")
+    parts = word[:LONGEST].split(" × ")
     if len(parts) > 1:
         named = [part.split(".", 1) for part in parts]
         levels = [".".join([*(axis[:1] for axis in axes), level]) for *axes, level in named]
@@ -174,6 +177,6 @@ def cut(word: str, room: int) -> str:
             if cell_len(shorter) <= room:
                 return shorter
     end = (room - 1) // 3
-    beginning = set_cell_size(word, room - 1 - end).rstrip()
-    ending = set_cell_size(word[::-1], end)[::-1].lstrip()
+    beginning = set_cell_size(word[:LONGEST], room - 1 - end).rstrip()
+    ending = set_cell_size(word[: -LONGEST - 1 : -1], end)[::-1].lstrip()
     return f"{beginning}…{ending}"

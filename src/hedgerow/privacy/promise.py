@@ -181,13 +181,14 @@ class Promise:
         return " ".join(filter(None, parts))
 
     def answer(self, delta: Exact) -> str:
-        """Return ε alone, at δ if it is not pure, with all that it depends on, in a line."""
-        pure = None if self.budget else self.profile.pure_epsilon
-        epsilon = self.epsilon(delta) if pure is None else pure
-        at = f" at δ = {format_delta(delta)}" if pure is None else ""
-        return self.protection.among(
-            f"ε = {format_rounded_up(epsilon)}{at} ({self.protection.kind})."
-        )
+        """Return what was asked for, or ε at δ, with all that it depends on, in a line."""
+        pure, rho = self.profile.pure_epsilon, self.profile.rho
+        figure = f"ε = {format_rounded_up(self.epsilon(delta))} at δ = {format_delta(delta)}"
+        if self.budget is None and pure is not None:
+            figure = f"ε = {format_rounded_up(pure)}"
+        elif self.budget is None and rho is not None:
+            figure = f"ρ = {format_rounded_up(rho)}, {figure}"
+        return self.protection.among(f"{figure} ({self.protection.kind}).")
 
     @property
     def attacker(self) -> str:
