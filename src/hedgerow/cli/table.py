@@ -344,7 +344,8 @@ def _ratios(question: Question) -> None:
         if lookup is None and not levels:
             check_named(plan, question.level, question.depth)
             named = None if question.level is None else tree.named(question.level)
-            levels = Sums.of(plan, tree.cuboid(question.depth or 0) if named is None else named).by
+            named = tree.cuboid(question.depth or 0) if named is None else named
+            levels = dict(Sums.of(plan, named).by)
     words = [] if question.share == ["total"] else question.share
     with bar("errors of the ratios") as progress, undamaged(question.directory):
         if question.rate is not None:

@@ -70,7 +70,7 @@ class CuboidFacts:
 def reliability(count: Int64, low: Int64, high: Int64) -> Int64:
     """Return how far counts may be off, by the farther ends of their intervals: `RELIABILITY`."""
     reach = np.maximum(high - count, count - low)
-    return np.searchsorted(list(RELIABLE.values()), reach / count)
+    return np.asarray(np.searchsorted(list(RELIABLE.values()), reach / count))
 
 
 def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:

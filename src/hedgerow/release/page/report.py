@@ -101,7 +101,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         cite=words.cited(plan, total, made_by),
         made_by=say("release.foot.made_by", version=attribute(made_by)),
     )
-    style, starts_from, parts = _part("page.css"), seen.facts(), SHARED
+    style, starts_from = _part("page.css"), seen.facts()
+    parts: tuple[str, ...] = SHARED
     script = ""
     if maps:
         script = part("hedgerow.pages.vendor", "cartography.js")
