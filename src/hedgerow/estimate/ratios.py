@@ -26,6 +26,9 @@ import numpy as np
 
 from hedgerow.arrays import Bool, Float64
 
+UNKNOWN = -1.0
+"""The correlation that stands for one that is not known."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratios:

@@ -27,7 +27,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError, TableError, shorten
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.ratios import Ratios
+from hedgerow.estimate.ratios import UNKNOWN, Ratios
 from hedgerow.limits import MOST_SUMS
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
@@ -54,8 +54,6 @@ OF, RATIO, BOUNDED = "of", "ratio", "bounded"
 MOST_MEMBERS = 1 << 22
 """Nodes of all areas together whose covariances are found; larger ones get the widest sets."""
 ROUND_OFF = 1e-9
-UNKNOWN = -1.0
-"""The correlation that stands for one that is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -81,6 +81,7 @@ class Cells:
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
         others: the other intervals that a reader can choose.
+        told: float64 (cells) twice, records: the estimates as they are, and how far 95 % reach.
         shares: of each cell its share of what is above it, and both ends of its interval: float64
             (cells, 3), NaN where it has none. Nothing is a share here without an interval.
     """
@@ -93,6 +94,7 @@ class Cells:
     estimate: Int64
     contradicted: NDArray[np.bool_]
     others: Sequence[Ends] = ()
+    told: tuple[Float64, Float64] | None = None
     shares: Float64 | None = None
 
     def __len__(self) -> int:
