@@ -173,6 +173,12 @@ def test_nothing_stands_beyond_the_window_and_nothing_bars_anybody(browser, chai
         assert barriers(tab) == []
 
 
+def test_what_is_signed_fits_three_sheets_with_what_is_folded_left_out(browser, chain):
+    tab = opened(browser, chain[1])
+    statistics(tab).locator("summary").click()
+    assert 1 <= len(re.findall(rb"/Type */Page[^s]", tab.pdf(prefer_css_page_size=True))) <= 3
+
+
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_hostile_names_stay_text(browser, tmp_path):
     rows = [(f"{EVIL}{i}", f"{EVIL}{i}-{j}") for i in range(3) for j in range(4)]

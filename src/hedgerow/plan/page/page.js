@@ -227,13 +227,14 @@ function showStatistics(bought) {
   const value = points.values[state.place], { trials } = facts;
   const tried = trials && state.division === 0 ? trials.values.indexOf(value) : -1;
   byId("tried").hidden = tried < 0;
+  const headings = [...byId("statistics").querySelectorAll("thead th")].map((heading) => heading.textContent);
   byId("errors").replaceChildren(...drawn.filter(({ element }) => !element.hidden).map(({ label, place }) => {
     const variance = bought.variances[place], trial = tried < 0 ? null : trials.errors[place][tried];
     const figures = [Math.sqrt(variance), Math.sqrt(2 * variance / Math.PI), halfWidth(variance)]
       .map((figure) => (Number.isFinite(figure) ? short.format(figure) : "–"));
     if (tried >= 0) figures.push(trial === null ? "–" : short.format(trial));
     return make("tr", {}, make("th", { scope: "row" }, isolated(label)),
-      ...figures.map((figure, i) => make("td", { class: "n", "data-of": byId("statistics").querySelectorAll("thead th")[i + 1].textContent }, figure)));
+      ...figures.map((figure, i) => make("td", { class: "n", "data-of": headings[i + 1] }, figure)));
   }));
 }
 
