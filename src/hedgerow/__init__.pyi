@@ -57,10 +57,10 @@ from .privacy.budget import Epsilon as Epsilon, EpsilonDelta as EpsilonDelta, Rh
 from .privacy.neighbours import AddRemove as AddRemove, Replace as Replace
 from .privacy.profile import Profile as Profile, compose as compose
 from .release.directory.check import check as check
+from .release.distribution.cumulative import Quantile as Quantile
 from .release.distribution.distribution import (
     CountBetween as CountBetween,
     Distribution as Distribution,
-    Quantile as Quantile,
     read_distribution as read_distribution,
 )
 from .release.reestimate.reestimate import (
