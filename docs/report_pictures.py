@@ -42,6 +42,7 @@ def commuting(data: Path, folder: Path) -> None:
     plan = hr.make_plan(
         tree, budget=budget, neighbours=hr.Replace(), allocation=allocation, measure=hr.All()
     )
+    plan = plan.described(hr.Description(title="Journeys to work, 2011", unit="commuters"))
     hr.release(counts, plan, estimator=hr.Euclidean(), directory=folder)
 
 
@@ -53,6 +54,7 @@ def census(data: Path, folder: Path) -> None:
     allocation = hr.Optimal(objective="released", importance=hr.PerLevel())
     budget = hr.EpsilonDelta("1", "1e-10")
     plan = hr.make_plan(tree, budget=budget, allocation=allocation, measure=hr.All())
+    plan = plan.described(hr.Description(title="Residents of Washington, 2010", unit="residents"))
     hr.release(counts, plan, estimator=hr.Euclidean(), directory=folder)
 
 

@@ -124,7 +124,9 @@ def test_what_is_copied_names_the_count_its_interval_and_its_source(opened, town
     tab = ready(opened(towns.path, address("t1"), permissions=["clipboard-read"]), "Nice")
     (row,) = towns.release.level("town").filter(place_town="t1").to_dicts()
     tab.get_by_role("button", name="Copy with source").click()
-    tab.wait_for_function("document.querySelector('.actions [role=status]').innerText === 'Copied'")
+    tab.wait_for_function(
+        "() => document.querySelector('.actions [role=status]').innerText === 'Copied'"
+    )
     copied = tab.evaluate("navigator.clipboard.readText()")
     interval = between(row["low"], row["high"])
     assert copied.startswith(f"Nice (t1): {row['count']:,} records (95 % interval {interval}, ")

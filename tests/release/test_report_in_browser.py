@@ -140,13 +140,13 @@ def test_the_keyboard_alone_goes_down_and_back(opened, census):
     tab.keyboard.press("ArrowRight")
     second = tab.evaluate("document.activeElement.getAttribute('aria-label')")
     tab.keyboard.press("Enter")
-    tab.wait_for_function("location.hash.length > 1")
+    tab.wait_for_function("() => location.hash.length > 1")
     ready(tab, EVIL)
-    tab.wait_for_function("document.activeElement.className.startsWith('tile')")
+    tab.wait_for_function("() => document.activeElement.className.startsWith('tile')")
     assert title(tab) in second
     tab.keyboard.press("Escape")
     ready(tab, "Total")
-    tab.wait_for_function("document.activeElement.className.startsWith('tile')")
+    tab.wait_for_function("() => document.activeElement.className.startsWith('tile')")
     assert tab.evaluate("document.activeElement.getAttribute('aria-label')") == second
 
 

@@ -58,7 +58,6 @@ const shareOf = ({ share }) => (share
 function actions(item) {
   const said = make("span", { role: "status" });
   const copier = (words, text) => make("button", { type: "button", click: async () => {
-    await readLevels(finest);
     await copy(text());
     said.replaceChildren(say("copied"));
   } }, words);

@@ -194,8 +194,7 @@ function refocus(before) {
   if (wanted) wanted.focus({ preventScroll: wanted !== title });
 }
 
-async function go(to, then) {
-  await readLevels(finest); // the codes of an address
+function go(to, then) {
   focus = then;
   const hash = written(to);
   if (location.hash === hash) show(); else location.hash = hash;
@@ -216,13 +215,17 @@ async function load({ place, view }) {
 async function show() {
   const { hash } = location;
   if (hash.length > 1 && !hash.startsWith("#place=") && box.dataset.ready) return; // another part of the page
-  if (hash.startsWith("#place=")) await readLevels(finest);
-  const next = asked(hash) || { place: everything, view: usual(everything) };
+  const next = await asked(hash) || { place: everything, view: usual(everything) };
   await readLevels(splitInto(next.view));
   await load(next);
   if (location.hash !== hash) return; // someone went on while this was read
   const before = shown && shown.place;
   [shown, sought, rows] = [next, "", ROWS];
+  if (readers.length) {
+    answer.replaceChildren(...answerOf(shown.place)); // is seen before any map is read
+    await new Promise((done) => { setTimeout(done, 0); });
+  }
+  while (readers.length) await readers.shift()();
   draw();
   box.dataset.ready = "true";
   refocus(before);
@@ -237,7 +240,6 @@ async function begin() {
   if (!isCarried(everything.map(() => 0))) return;
   const total = await readCuboid(everything.map(() => 0));
   if (!total.count.length) return;
-  for (const read of readers) await read();
   for (const one of [box, answer]) one.addEventListener("keydown", goUp);
   addEventListener("hashchange", show);
   document.getElementById("search").append(finder());

@@ -70,7 +70,8 @@ class CuboidFacts:
 def reliability(count: Int64, low: Int64, high: Int64) -> Int64:
     """Return how far counts may be off, by the farther ends of their intervals: `RELIABILITY`."""
     reach = np.maximum(high - count, count - low)
-    return np.asarray(np.searchsorted(list(RELIABLE.values()), reach / count))
+    beyond: Int64 = np.searchsorted(list(RELIABLE.values()), reach / count)
+    return beyond
 
 
 def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:

@@ -64,7 +64,7 @@ function map(items) {
     if (rest) areas.push(rest * scale);
     const spots = tiled(areas, width, height);
     picture.replaceChildren(...spots.map(([left, top, across, down], k) => {
-      const words = across > 58 && down > 24;
+      const words = across > 68 && down > 24;
       const tile = k < kept
         ? opener(sorted[k], `tile s${reliability(sorted[k])}${doubt(sorted[k])}`,
           words ? make("b", {}, isContradicted(sorted[k]) ? "≠ " : "", isolated(sorted[k].brief)) : null,

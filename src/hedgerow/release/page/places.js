@@ -102,33 +102,31 @@ function after(view, place) {
 
 // ---- addresses ----
 
-const coded = new Map(); // for each axis the areas of a code, coarse before fine
-
-function areasOfCode(a, code) {
-  if (!coded.has(a)) {
-    const known = new Map();
-    for (let k = 1; k <= finest[a]; k++) {
-      if (!level(a, k)) break;
-      level(a, k).labels.forEach((_own, at) => {
-        const words = wholeCode(a, k, at);
-        known.set(words, [...(known.get(words) || []), { c: k, code: at }]);
-      });
-    }
-    coded.set(a, known);
-  }
-  return coded.get(a).get(code) || [];
+// The place of a code among those of a level; the level must have been read.
+function placeOfCode(a, k, code) {
+  const key = `codes-${a}-${k}`;
+  if (!held.has(key)) held.set(key, new Map(level(a, k).labels.map((_own, at) => [wholeCode(a, k, at), at])));
+  return held.get(key).get(code);
 }
 
 // An area in an address: its code; behind its level where an area of a coarser level has the same.
 function addressOf({ c, code }, a) {
   if (!c) return "";
   const words = wholeCode(a, c, code), safe = encodeURIComponent(words).replaceAll("-", "%2D");
-  return areasOfCode(a, words)[0].c === c ? safe : `${c}:${safe}`;
+  const isTaken = [...Array(c - 1).keys()].some((k) => placeOfCode(a, k + 1, words) !== undefined);
+  return isTaken ? `${c}:${safe}` : safe;
 }
 
-function areaAt(words, a) {
-  const [, c, code] = /^(?:(\d+):)?(.*)$/s.exec(words), own = decodeURIComponent(code);
-  return own === "" ? everything[a] : areasOfCode(a, own).find((one) => !c || one.c === Number(c));
+// The area of an address, read level by level until it is found.
+async function areaAt(words, a) {
+  const [, wanted, code] = /^(?:(\d+):)?(.*)$/s.exec(words), own = decodeURIComponent(code);
+  if (own === "") return everything[a];
+  for (let c = 1; c <= Math.min(finest[a], wanted || finest[a]); c++) {
+    await readLevels(axes.map((_axis, b) => (b === a ? c : 0)));
+    const found = level(a, c) && (!wanted || c === Number(wanted)) ? placeOfCode(a, c, own) : undefined;
+    if (found !== undefined) return { c, code: found };
+  }
+  return undefined;
 }
 
 function written({ place, view }) {
@@ -140,15 +138,15 @@ function written({ place, view }) {
 }
 
 // What an address asks for; null where that is not in the release.
-function asked(hash) {
+async function asked(hash) {
   const given = Object.fromEntries(hash.slice(1).split("&").map((part) => part.split("=")));
   if (given.place === undefined) return null;
   try {
     const placeAt = (words) => {
       const parts_ = axes.length === 1 ? [words] : words.split("-");
-      return parts_.length > axes.length ? [] : axes.map((_axis, a) => areaAt(parts_[a] || "", a));
+      return parts_.length > axes.length ? [] : Promise.all(axes.map((_axis, a) => areaAt(parts_[a] || "", a)));
     };
-    const place = placeAt(given.place), scope = given.in === undefined ? null : placeAt(given.in);
+    const place = await placeAt(given.place), scope = given.in === undefined ? null : await placeAt(given.in);
     if (![place, scope || place].every((one) => one.length && one.every(Boolean)) || !isKnown(place)) return null;
     const around = scope || (given.by ? place : usual(place));
     const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));

@@ -101,14 +101,13 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         cite=words.cited(plan, total, made_by),
         made_by=say("release.foot.made_by", version=attribute(made_by)),
     )
-    style, starts_from = _part("page.css"), seen.facts()
-    parts: tuple[str, ...] = SHARED
-    script = ""
+    style, starts_from, script = _part("page.css"), seen.facts(), "".join(map(_part, SHARED))
     if maps:
-        script = part("hedgerow.pages.vendor", "cartography.js")
-        parts, style = (*SHARED, *MAPS), style + _part("map.css")
+        vendor = part("hedgerow.pages.vendor", "cartography.js")
+        script = "".join([vendor, script, *map(_part, MAPS)])
+        style += _part("map.css")
         starts_from["maps"] = maps
-    script += "".join(map(_part, (*parts, EXPLORE)))
+    script += _part(EXPLORE)
     blocks = [*seen.blocks, *shapes]
     return document(Document(title, body, style, script, starts_from, blocks, made_by), say)
 
