@@ -300,7 +300,8 @@ function showBudget(found) {
   dial.setAttribute("aria-valuetext", `${budgetAt(place)}. ${reads(fine, count)}. ${noticed}`);
   for (const { button, by } of steps) button.setAttribute("aria-disabled", place + by < 0 || place + by > LAST);
   byId("dock-budget").textContent = budgetAt(place);
-  byId("dock-count").textContent = reads(fine, count);
+  byId("dock-sized").textContent = sized(fine, count);
+  byId("dock-reads").textContent = interval(about(count, halfWidth(at(place).variances[fine])));
   byId("dock-noticed").textContent = noticed;
 }
 
