@@ -14,6 +14,7 @@ and of one that attacks, kills or damages what it tries, by its place (`HOSTILE`
 
 import hashlib
 import os
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +23,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+from rich.cells import cell_len
 
 from hedgerow import cli
+from hedgerow.columns import WIDTH
 from hedgerow.noise import bits
 from hedgerow.plan.page import points
+from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.release.directory import keys
 from tests import skips
 from tests.browser import chromium
@@ -241,14 +245,26 @@ def keys_of_the_system(monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    """Run a command in this process: exit code, standard output, standard error."""
+    """Run a command in this process: exit code, standard output, standard error.
+
+    Whatever the plan, its tables fit a terminal.
+    """
 
     def command(*arguments):
         code = cli.run([str(a) for a in arguments])
         said = capsys.readouterr()
+        if not {"--wide", "--json"} & set(arguments):
+            too_wide = [x for x in rows_of_tables(said.out) if cell_len(x) > WIDTH]
+            assert too_wide == [], "every table fits a terminal"
         return code, said.out, said.err
 
     return command
+
+
+def rows_of_tables(shown):
+    """The lines with columns: no sentence has two spaces together."""
+    lines = [line.removeprefix("ok   ") for line in shown.splitlines()]  # of checks
+    return [line for line in lines if re.search(r"\S {2,}\S", line)]
 
 
 @pytest.fixture
@@ -265,8 +281,10 @@ def run_on_terminal(run, monkeypatch):
 
 @pytest.fixture
 def few_budgets(monkeypatch):
-    """Planning pages certify their own budget and both ends alone, which is soon done."""
-    monkeypatch.setattr(points, "CERTIFIED", set())
+    """Planning pages have few budgets, which are soon computed."""
+    monkeypatch.setattr(points, "MANTISSAS", ("1",))
+    monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
+    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "2"))  # narrow noise takes long
 
 
 @pytest.fixture

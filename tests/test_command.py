@@ -70,6 +70,15 @@ def test_the_overview_is_the_help_of_all_commands_together(width):
     assert ran(COMMAND, ["--help"], width) == ran(WHOLE, ["--help"], width)
 
 
+@pytest.mark.parametrize("words", [["--help"], ["ledger", "--help"]])
+def test_no_summary_is_cut_at_80_columns(words):
+    code, shown, _ = ran(WHOLE, words)
+    summaries = shown.split("Commands:\n")[1].splitlines()
+    assert code == 0
+    assert len(summaries) > 1
+    assert all(line.endswith(".") and "..." not in line for line in summaries), shown
+
+
 def test_the_overview_knows_the_first_paragraph_of_each_command():
     commands = typer.main.get_command(cli.app).commands
     words = {name: command.help.split("\n\n")[0].split() for name, command in commands.items()}

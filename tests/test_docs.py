@@ -227,6 +227,29 @@ def test_every_file_that_a_page_names_exists():
             assert (ROOT / name).exists(), f"{page} names {name}"
 
 
+PROOF = re.compile(r'docs/proofs(/\w[\w-]*\.md)?`*,[\s#]+"([^"]+)"')
+
+
+def test_every_proof_that_the_code_names_is_a_section_of_that_page():
+    named = [match for path in SOURCE.rglob("*.py") for match in PROOF.finditer(path.read_text())]
+    assert len(named) > 40
+    for match in named:
+        title = re.sub(r"\s*\n[\s#]*", " ", match[2])
+        page = (ROOT / "docs" / "proofs" / (match[1] or "/-")[1:]).read_text(encoding="utf-8")
+        assert re.search(rf"^#+ {re.escape(title)}$", page, re.MULTILINE), match[0]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("proofs/")])
+def test_every_page_of_proofs_names_code_and_tests_at_the_head_of_each_section(name):
+    _, *sections = re.split(r"^## ", PAGES[name].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    heads = [section.split("\n\n")[1] for section in sections]
+    if name in {"proofs/index.md", "proofs/coefficients.md"} or not heads:
+        heads = [PAGES[name].read_text(encoding="utf-8")] if name != "proofs/index.md" else []
+    for head in heads:
+        assert re.search(r"`(?!tests/)[\w/]+(?:/|\.py)", head), head
+        assert re.search(r"`tests/[\w/]+\.py`", head), head
+
+
 LOADS = {
     "script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src",
     "object": "data",

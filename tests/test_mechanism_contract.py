@@ -6,8 +6,10 @@ our own (`tests.own_mechanisms`) and go all the way that the package's do.
 """
 
 import math
+import re
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -101,6 +103,16 @@ def amount(budget):
 
 def in_own_currency(kind, amount):
     return hr.Epsilon(amount) if isinstance(kind.price, InEpsilon) else hr.Rho(amount)
+
+
+def test_every_mechanism_of_the_package_is_in_this_suite():
+    assert set(MECHANISMS.values()) <= set(ALL)
+
+
+def test_the_page_on_choosing_noise_has_a_row_for_each_of_the_package():
+    page = (Path(__file__).parents[1] / "docs" / "choosing.md").read_text(encoding="utf-8")
+    rows = re.findall(r'^\| `"([\w-]+)"` \|', page.partition("## Which noise")[2], re.MULTILINE)
+    assert rows == [name for name, kind in MECHANISMS.items() if kind not in OWN]
 
 
 @EVERY

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.plan.workload import Cube, Cuboids
@@ -26,9 +26,8 @@ PLACES = (
 )  # fmt: skip
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
-FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | {
-    f"release.made.{kind}" for kind in (DiscreteGaussian.name, DiscreteLaplace.name, *MEASURES)
-} | {
+MADE = {f"release.made.{kind}" for kind in (*MECHANISMS, *MEASURES)}
+FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")
     for workload in (Cube, Cuboids)
@@ -105,7 +104,7 @@ def test_every_text_is_used():
 def test_every_key_that_is_asked_for_is_there():
     whole, _ = keys_of(sources("py", "html"))
     sections = {key.split(".")[0] for key in ENGLISH}
-    asked = {key for key in whole if key.split(".")[0] in sections}
+    asked = {key for key in whole if key.split(".")[0] in sections} | MADE
     assert {
         key
         for key in asked
@@ -113,6 +112,13 @@ def test_every_key_that_is_asked_for_is_there():
     } == set()
     names = {key.rpartition("script.")[2] for key in ENGLISH if "script." in key}
     assert set(re.findall(r"say\(\"(\w+)\"", sources("js"))) <= names
+
+
+@pytest.mark.parametrize("page", ["release", "map", "planning"])
+def test_no_page_has_a_text_of_its_own_by_the_key_of_one_that_all_pages_share(page):
+    shared = {key for key in ENGLISH if key.startswith("script.")}
+    own = {key.removeprefix(f"{page}.") for key in ENGLISH if key.startswith(f"{page}.script.")}
+    assert not shared & own
 
 
 SENTENCE = re.compile(r"[A-Za-z’']{2,} [A-Za-z’']{2,} [a-z’']{2,}")

@@ -78,6 +78,7 @@ from .export.released import export as export
 from .export.geoparquet import GeoParquet as GeoParquet
 from .export.sdmx import Sdmx as Sdmx
 from .export.statistics_file import StatisticsFile as StatisticsFile
+from .export.workbook import Workbook as Workbook
 from .tables.axis import Axis as Axis
 from .tables.codes.rules import Division as Division
 from .tables.codes.rules import Parents as Parents

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +102,28 @@ def svg_of(
         _figure_class(error)
     except error:
         return None
-    with _look(error) as figure_class, io.BytesIO() as opened:
+    with _look(error) as figure_class:
         figure = _blank(figure_class, size)
         draw(figure)
+        return _svg(figure, error).encode()
+
+
+def figure_of(
+    draw: Callable[[Any], None], size: tuple[float, float], error: type[HedgerowError]
+) -> Any:
+    """Return a figure of matplotlib, for users to change and save; a notebook shows it as SVG."""
+    with _look(error) as figure_class:
+        figure = _blank(figure_class, size)
+        draw(figure)
+        figure.draw_without_rendering()  # its ticks are made now, with this look
+    figure._repr_svg_ = partial(_svg, figure, error)
+    return figure
+
+
+def _svg(figure: Any, error: type[HedgerowError]) -> str:
+    with _look(error), io.BytesIO() as opened:
         figure.savefig(opened, format="svg", metadata=_undated(".svg"))
-        return opened.getvalue()
+        return opened.getvalue().decode()
 
 
 @contextmanager

@@ -6,7 +6,8 @@ of one release depend on each other, so Monte Carlo errors are over releases.
 
 ``python -m tests.acceptance.coverage [releases] [mechanism] [kind, or a part of it]`` prints a row
 a kind. Answers are cuboids, all measured cells of them (`Release.level` with ``all=True``), sums
-over areas (`Release.areas`), sums off a chain of survivors that are listed (`Release.cuboid`), and
+over areas (`Release.areas`), sums off a chain of survivors that are listed (`Release.cuboid`),
+shares of the level above and differences of two areas (`Release.ratio`, `Release.difference`), and
 counts below the edges of a column.
 """
 
@@ -23,6 +24,7 @@ import hedgerow as hr
 from hedgerow.estimate.intervals import interval
 from hedgerow.plan.cuboids import Measured, Summed, Survivors
 from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.answers.ratios import pairs_of_areas, pairs_of_levels
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import tell_nobody
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -152,6 +154,15 @@ class Asked:
             if variance.any():
                 known = true[numbers].astype(np.int64)
                 yield name, self.reach.held(name, errors, estimate, variance, known)
+            if len(sums.lookup) > 1:
+                pairs = pairs_of_areas(content, sums.by, sums.lookup, [(0, 1)])
+                frame, (one, other) = pairs.differences(USUAL), true.reshape(-1, sums.cells)[:2]
+                low, high = frame["low"].to_numpy(), frame["high"].to_numpy()
+                held = (low <= one - other) & (one - other <= high)
+                if not (frame["standard_error"] > 0).all():  # of areas that are the same
+                    continue
+                yield f"difference of {name}", Held(held, held, one - other)
+        yield from self._shares(content)
         if self.dense.chain and isinstance(plan.measure, Survivors):
             yield from self._off_the_chain(content)
         if self.is_column:
@@ -162,6 +173,36 @@ class Asked:
             estimate = cumulative.estimate[edges]
             name = "counts below edges"
             yield name, self.reach.held(name, cumulative.errors, estimate, variance, true)
+
+    def _shares(self, content):
+        """Shares of the level above, along each axis, of the listed cells of each cuboid."""
+        for levels in self.plan.levels:
+            for number, level in enumerate(levels):
+                above = tuple(k - (a == number) for a, k in enumerate(levels))
+                if not level or self.plan.is_public(levels) or above not in self.plan.by_levels:
+                    continue
+                fine, coarse = Sums.of(self.plan, levels), Sums.of(self.plan, above)
+                pairs = pairs_of_levels(content, fine.by, coarse.by)
+                every = fine.labelled(np.arange(fine.cells)).with_row_index("number")
+                on = pairs.labels.columns
+                numbers = pairs.labels.join(every, on=on, how="left", maintain_order="left")
+                numbers = numbers["number"].to_numpy()
+                truth, whole = self.dense.truth(levels), self.dense.truth(above)
+                truth, whole = truth.ravel(), np.asarray(whole).reshape(self.tree.sizes(above))
+                axis = self.tree.axes[number]
+                whole = whole.take(axis.nodes_above(level - 1, level, np.arange(axis.size(level))),
+                                   axis=number).ravel()  # fmt: skip
+                there = whole[numbers] > 0
+                share = truth[numbers] / np.maximum(whole[numbers], 1)
+                given = pairs.joint(USUAL)
+                low, high, _ = given.sets(1.0)
+                after = (low <= share + 1e-9) & (share - 1e-9 <= high)
+                name = f"share of {self.tree.name_of(levels)} in {self.tree.name_of(above)}"
+                apart = pairs.first.variance + pairs.second.variance - 2 * pairs.covariance
+                there &= ~(apart < 1e-9)  # one cell and itself: a share of 1
+                if there.any():
+                    held = given.holds(share), after, truth[numbers]
+                    yield name, Held(*(each[there] for each in held))
 
     def _off_the_chain(self, content):
         """Sums by cuboids off the chain that are listed and have an interval."""

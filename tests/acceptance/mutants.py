@@ -181,7 +181,7 @@ def run(record, many=60, seed=1):
 def record(file):
     """Run all tests, and write for each function of ``src`` the tests that call it."""
     with TemporaryDirectory() as folder:
-        options = ["-q", "-n", "2", "--dist", "loadgroup", "-p", "tests.acceptance.mutants"]
+        options = ["-q", "-n", "3", "--dist", "loadgroup", "-p", "tests.acceptance.mutants"]
         subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False,
                        env={**os.environ, CALLS: folder})  # fmt: skip
         calls = defaultdict(set)

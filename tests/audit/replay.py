@@ -131,17 +131,14 @@ def spent(one: Run, other: Run) -> Fraction:
         seen.add((a.place, a.start))
         change = a.true - b.true
         shifts = tuple(int(shift) for shift in change[change != 0])
-        if isinstance(a.mechanism, hr.DiscreteGaussian):
-            cost += a.mechanism.rho(l2_squared(shifts))
-        else:
-            cost += a.mechanism.epsilon(l1(shifts)) or 0
+        price = a.mechanism.price
+        cost += price.cost(a.mechanism, l2_squared(shifts) if price.norm == 2 else l1(shifts))
     return cost
 
 
 def stated(plan: hr.Plan) -> Fraction:
     """What the plan says that its draws cost together."""
-    laplace, guarantee = plan.mechanism is hr.DiscreteLaplace, plan.guarantee
-    cost = guarantee.pure_epsilon if laplace else guarantee.rho
+    cost = plan.guarantee.rho if plan.mechanism.price.norm == 2 else plan.guarantee.pure_epsilon
     assert cost is not None
     return cost
 

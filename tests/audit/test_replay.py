@@ -6,7 +6,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.release import execution
 from hedgerow.release.descent import layouts, source
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.descent.steps import Families
 from tests.audit.replay import leaks, neighbours_of, run, spent, stated
@@ -85,7 +85,7 @@ def test_draws_in_another_order_for_some_tables_are_found(monkeypatch, tmp_path)
 
     def leaking(drawn, levels, layout):
         if is_odd(drawn.counts) and levels == (1, 0):
-            kept[0, 1] = noisy(drawn, (0, 1), Dense(drawn.plan.tree, (0, 1)))
+            kept[0, 1] = noisy(drawn, (0, 1), EveryCell(drawn.plan.tree, (0, 1)))
         return kept.pop(levels) if levels in kept else noisy(drawn, levels, layout)
 
     monkeypatch.setattr(Drawn, "noisy", leaking)

@@ -52,6 +52,7 @@ def made(tmp_path_factory):
         ("places", places), ("sexes", sexes), ("races", races), ("people", people),
     ):  # fmt: skip
         frame.write_csv(folder / f"{name}.csv")
+    (folder / "two.csv").write_text("town,people\na1,5\na1,6\n")
     (folder / "wards.csv").write_text(LOOKUP, encoding="utf-8-sig")
     file = folder / "release.toml"
     file.write_text(FILE)
@@ -138,3 +139,51 @@ def test_what_is_no_sum_over_areas_is_refused_with_the_way_out(refuses, made, mo
     monkeypatch.chdir(made)
     arguments, message = REFUSED[name]
     refuses(message, *arguments)
+
+
+def test_shares_and_rates_are_shown_and_written_as_python_tells_them(succeeds, made, tmp_path):
+    release, file = hr.read_release(made / "out"), tmp_path / "x.parquet"
+    people = tmp_path / "population.csv"
+    people.write_text("town,people\na1,1000\na2,2000\nb1,500.5\nb2,90\n")
+    lookup = {"areas": made / "wards.csv", "codes": {"TOWN21CD": "town"}}
+    wards = ["--areas", made / "wards.csv", *COLUMNS]
+    towns, county = {"place": "town"}, {"place": "county"}
+    for options, told in (
+        (["--by", "town", "--share", "county"], release.ratio(towns, county)),
+        (["--by", "town", "--by", "sex", "--share", "town"],
+         release.ratio(towns | {"person": "sex"}, towns)),
+        (["--by", "town", "--share", "total"], release.ratio(towns, {})),
+        ([*wards, "--share", "w1"], release.ratio(None, "w1", **lookup)),
+        ([*wards, "--share", "total"], release.ratio(**lookup)),
+        (["--by", "town", "--rate", people], release.ratio(towns, people)),
+    ):  # fmt: skip
+        succeeds("table", made / "out", *options, "--output", file, "--force")
+        assert pl.read_parquet(file).equals(told)
+    out = succeeds("table", made / "out", "--by", "town", "--share", "county")
+    assert out.splitlines()[0].split()[-6:] == [
+        "of",
+        "ratio",
+        "low",
+        "high",
+        "bounded",
+        "contradicted",
+    ]
+    assert "low to high holds the true ratio with a confidence of 95 %" in " ".join(out.split())
+
+
+def test_ratios_beside_what_they_do_not_go_with_are_refused(refuses, made):
+    share = ["table", made / "out", "--by", "town", "--share", "county"]
+    refuses("tell ratios with intervals; leave out what changes counts", *share, "--round", "5")
+    refuses("tell ratios with intervals; give one of them", *share, "--rate", made / "people.csv")
+    refuses("--share towns: no axis has such a level", *share[:-1], "towns")
+    refuses(
+        "the denominator tells more than the numerator",
+        *share[:-3],
+        "county",
+        *share[-2:-1],
+        "town",
+    )
+    wards = ["table", made / "out", "--areas", made / "wards.csv", *COLUMNS]
+    refuses("--areas takes one --share", *wards, "--share", "w1", "--share", "w2")
+    refuses("no area is called 'w9'", *wards, "--share", "w9")
+    refuses("has several rows for one town", *share[:-2], "--rate", made / "two.csv")

@@ -60,9 +60,10 @@ def test_a_release_stands_beside_what_offices_do(succeeds, file):
     assert max(map(len, shown.splitlines())) <= 80
     said_of_keys = "cell-key:keys changes counts by at most 2; from 2 on with a variance of 0.9"
     assert f"{said_of_keys}, and 41% stay as they are." in " ".join(shown.split())
-    first, *others = [line.split() for line in shown.splitlines() if "Hedgerow  " in line]
-    assert first[:2] == ["Hedgerow", "rounding:5"]
-    assert all(heading[0] == "Hedgerow" for heading in others)
+    headings = [line.split() for line in shown.splitlines() if "Hedgerow  " in line]
+    assert all(heading[0] == "Hedgerow" for heading in headings)
+    whole = succeeds("compare", file, "--beside", methods(file), "--wide")
+    assert "  Hedgerow  rounding:5  suppression:10  cell-key:keys\n" in whole
     apart = rows_of(shown, "totals that do not add up")
     assert {each[0] for each in apart} == {"0.0%"}
     rounded, suppressed, keyed = (word for each in apart for word in each[1:])

@@ -35,7 +35,7 @@ def table_of(said):
 
 
 def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
-    code, said, err = run("table", groups, "--by", "group=level1")
+    code, said, err = run("table", groups, "--by", "group=level1", "--wide")
     assert code == 0
     rows, wanted = table_of(said), read_release(groups).cuboid(group="level1")
     for row, known in zip(rows, wanted.to_dicts(), strict=True):
@@ -53,13 +53,14 @@ def test_a_table_shows_estimates_marks_the_counts_and_warns(run, groups):
     words = " ".join(err.split())
     assert f"Warning: {number} of 6 counts are contradicted by their own measurements" in words
     assert f"({len(outside)} lie outside their own 95 % interval; chance explains" in words
+    assert "or whose [workload] names them" in words
     assert "Use the unbiased estimate" in words
 
 
 @pytest.mark.parametrize("shown", [("--round", "50"), ("--suppress-wider", "0.000001")])
 def test_how_far_a_count_was_moved_is_of_the_release_not_of_what_is_shown(succeeds, groups, shown):
-    usual = table_of(succeeds("table", groups, "--by", "group=level1"))
-    said = succeeds("table", groups, "--by", "group=level1", *shown)
+    usual = table_of(succeeds("table", groups, "--by", "group=level1", "--wide"))
+    said = succeeds("table", groups, "--by", "group=level1", *shown, "--wide")
     whys = [why for row in usual for why in [row.get("contradicted")] if why]
     assert len(whys) >= 1
     lines = said.split("\n\n")[0].splitlines()[1:]
@@ -115,7 +116,7 @@ def test_sums_that_a_model_has_a_part_in_are_said_to_be_approximate(succeeds, tm
 
 
 def test_funds_show_estimates_mark_the_areas_and_warn(run, towns):
-    code, said, err = run("funds", towns, "--level", "level2", "--amount", "100")
+    code, said, err = run("funds", towns, "--level", "level2", "--amount", "100", "--wide")
     assert code == 0
     assert "Warning: 12 of 12 counts are contradicted" in " ".join(err.split())
     rows = said.split("\n\n")[1].splitlines()

@@ -7,37 +7,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import hedgerow as hr
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from hedgerow.spec.release_spec import ReleaseSpec
 
 CUBE = '\n[workload]\ncuboids = "cube"\n'
 PAIRS = "origin.region × destination.province"
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory):
-    """The commuting example as a cube, released."""
-    hr_files = tmp_path_factory.mktemp("cube")
-    from hedgerow.examples import EXAMPLES  # noqa: PLC0415 - one place
-
-    file = Path(EXAMPLES["commuting"](hr_files / "trips", "small"))
-    text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
-    text = text.replace('measure = "survivors"', 'measure = "all"')
-    file.write_text(text.replace("delta         =", "#") + CUBE)
-    spec = ReleaseSpec(file)
-    tree = spec.tree()
-    counts, plan = spec.table.counts(tree), spec.plan(tree)
-    assert not plan.is_chain
-    in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1)).write(spec.output)
-    return file.parent
-
-
 @pytest.fixture
-def folder(example, tmp_path):
-    return Path(shutil.copytree(example, tmp_path / "trips"))
+def folder(cube_of_trips, tmp_path):
+    return Path(shutil.copytree(cube_of_trips, tmp_path / "trips"))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +85,8 @@ def test_funds_are_shared_by_a_margin_of_a_cube(succeeds, folder, tmp_path):
 
 def test_noisy_counts_of_a_cube_are_estimated_again(succeeds, folder, tmp_path):
     place = tmp_path / "again"
-    said = succeeds("estimate", folder / "out", "--method", "least-squares", "--output", place)
+    method = "--method", "least-squares"
+    said = succeeds("estimate", folder / "out", *method, "--output", place, "--wide")
     assert "Best linear unbiased estimates" in said
     assert PAIRS in said
     assert len(list(place.glob("cuboid=*.parquet"))) == 16
@@ -121,10 +100,12 @@ def test_noisy_counts_of_a_cube_are_estimated_again(succeeds, folder, tmp_path):
 
 def test_a_cube_is_compared_with_its_table_cuboid_by_cuboid(succeeds, folder, tmp_path):
     picture = tmp_path / "e.svg"
-    said = succeeds("compare", folder / "release.toml", "--picture", picture)
+    said = succeeds("compare", folder / "release.toml", "--picture", picture, "--wide")
     names = list(read_release(folder / "out").plan.cuboids)
     rows = [line.strip() for line in said.splitlines()]
     assert all(any(row.startswith(f"{name}  ") for row in rows) for name in names)
+    fitted = succeeds("compare", folder / "release.toml")
+    assert fitted.count("o.munic…ity × d.munic…ity  ") == 2, "a part without its names says nothing"
     assert picture.exists()
 
 
@@ -148,8 +129,8 @@ def test_a_chain_and_a_cube_are_simulated_beside_each_other(succeeds, folder):
     trips = pl.read_parquet(folder / "trips.parquet")
     trips.with_columns(trips=pl.col("trips") * 2 + 1).write_parquet(folder / "public.parquet")
     output = folder / "errors.parquet"
-    said = succeeds("simulate", file, "--runs", "3", "--show", "rmse", "--output", output)
-    assert "   15  origin.municipality × destination.municipality" in said
+    said = succeeds("simulate", file, "--runs", "3", "--show", "rmse", "--output", output, "--wide")
+    assert "15  origin.municipality × destination.municipality" in said
     errors = pl.read_parquet(output)
     assert errors["setting"].unique(maintain_order=True).to_list() == [
         "chain, uniform, all, euclidean", "cube, uniform, all, euclidean (own)",

@@ -381,6 +381,6 @@ def test_a_distribution_for_quantiles_is_simulated_under_its_own_name(succeeds, 
     )
     text = '[simulate]\npublic = true\nmeasures = ["all"]\nbaselines = []\n'
     incomes.write_text(incomes.read_text() + text + 'estimators = ["euclidean"]\n')
-    said = succeeds("simulate", incomes, "--runs", "3")
+    said = succeeds("simulate", incomes, "--runs", "3", "--wide")
     assert "distribution quantiles 1/4 0.5, all, euclidean (own)" in said
     assert "RMSE of cumulative counts" in said

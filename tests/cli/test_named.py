@@ -6,40 +6,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import hedgerow as hr
 from hedgerow.estimate.workload import general
-from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.execution import in_memory
 from hedgerow.release.release import read_release
-from hedgerow.spec.release_spec import ReleaseSpec
 
 OUTFLOWS = '["origin.municipality × destination.region", "destination.municipality"]'
 ALIKE = '["origin.region", "destination.region"]'
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory):
-    """The commuting example with two tables that agree on regions of destination, released."""
-    from hedgerow.examples import EXAMPLES  # noqa: PLC0415 - one place
-
-    files = tmp_path_factory.mktemp("named")
-    file = Path(EXAMPLES["commuting"](files / "trips", "small"))
-    text = file.read_text().replace("epsilon       = 1 ", 'rho = "1/100" ')
-    text = text.replace("delta         =", "#")
-    file.write_text(f"{text}\n[workload]\ncuboids = {OUTFLOWS}\n")
-    spec = ReleaseSpec(file)
-    tree = spec.tree()
-    counts, plan = spec.table.counts(tree), spec.plan(tree)
-    assert [tree.name_of(k) for k in plan.tables] == [
-        "destination.municipality", "origin.municipality × destination.region",
-    ]  # fmt: skip
-    in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1)).write(spec.output)
-    return file.parent
-
-
 @pytest.fixture
-def folder(example, tmp_path):
-    return Path(shutil.copytree(example, tmp_path / "trips"))
+def folder(two_tables_of_trips, tmp_path):
+    return Path(shutil.copytree(two_tables_of_trips, tmp_path / "trips"))
 
 
 def test_sums_of_a_table_have_intervals_and_others_a_sentence(succeeds, refuses, folder, tmp_path):
@@ -71,7 +47,7 @@ def test_a_directory_is_verified_compared_shared_and_estimated_again(succeeds, f
     own = "destination.municipality: every count is the sum of those of destination.municipality"
     assert own not in said.replace("× destination", "× other"), "a table is no check of itself"
     succeeds("account", folder / "out")
-    said = succeeds("compare", folder / "release.toml", "--picture", tmp_path / "e.svg")
+    said = succeeds("compare", folder / "release.toml", "--picture", tmp_path / "e.svg", "--wide")
     assert "origin.municipality × destination.region" in said
     by = ("--by", "destination=municipality", "--amount", "1000")
     said = succeeds("funds", folder / "out", *by)

@@ -314,7 +314,7 @@ def test_the_plan_tells_where_the_tree_is_cut_and_what_it_costs(
 
 
 def test_a_printed_plan_is_the_table_that_the_command_shows(run, census):
-    code, out, _ = run("plan", census)
+    code, out, _ = run("plan", census, "--wide")
     spec = ReleaseSpec(census)
     assert code == 0
     table, efficiency, promise = str(spec.plan(spec.tree())).split("\n\n")

@@ -144,9 +144,9 @@ def test_what_an_attacker_learns_stands_beside_who_is_protected(
     assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
     page = (folder / "plan.html").read_text(encoding="utf-8")
     assert said in re.search(r'id="promise">(.*?)</p>', page, re.DOTALL)[1]
-    unit = "unit" if "contributions" in privacy else "record"
-    assert facts_of(folder / "plan.html")["unit"] == unit
-    assert f"<dd>one {unit}</dd>" in page
+    one = "one unit of up to 3 records" if "contributions" in privacy else "one record"
+    assert facts_of(folder / "plan.html")["one"] == one
+    assert f"What the release could tell about {one}</h2>" in page
     capsys.readouterr()
 
 
@@ -159,7 +159,7 @@ def test_a_list_of_areas_from_the_table_itself_is_said(folder, capsys):
     assert cli.run(["plan", "release.toml", "--page", "plan.html"]) == 0
     pages = [(folder / f"{name}.html").read_text(encoding="utf-8") for name in ("before", "plan")]
     heads = [re.search(r'<p class="kicker">(.*?)</p>', page)[1] for page in pages]
-    assert ["no table was opened" in head for head in heads] == [True, False]
+    assert ["the table was not opened" in head for head in heads] == [True, False]
     assert "its list of areas was read" in heads[1]
     assert "taken from the table itself and declared public" in pages[1]
     capsys.readouterr()

@@ -209,9 +209,11 @@ def test_every_sentence_that_promises_says_between_which_tables(succeeds, made, 
     plan = ReleaseSpec(file).plan(ReleaseSpec(file).tree())
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page.read_text(), re.DOTALL)[1])
     report = (out / "report.html").read_text()
+    account = succeeds("account", out)
+    assert RESTRICTED.match(account.splitlines()[0]), "the answer, which no later line restricts"
     shown = {
         "plan": (planned, 3),
-        "account": (succeeds("account", out), 3),
+        "account": (account, 3),
         "manifest": (json.loads((out / "manifest.json").read_text())["promise"], 2),
         "str": (str(plan), 2),
         "notebook": (plan._repr_html_(), 2),
@@ -262,6 +264,9 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
     assert points["divisions"][0]["hashes"][points["own"]] == plan.hash
     assert points["divisions"][0]["found"][points["own"]] == float(told)
     account = succeeds("account", out)
+    asked = f"{float(plan.budget.epsilon):g}" if hasattr(plan.budget, "epsilon") else ""
+    answer = f"ε = {asked}{f' at δ = {delta}' if delta else ''} (" if asked else "ρ = 0.01, ε = "
+    assert answer in account.splitlines()[0]
     report = (out / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
     for shown in (planned, account, report):
         figures = re.findall(
@@ -270,7 +275,6 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
         assert figures, shown
         assert set(figures) == {told}
     if delta is not None:
-        asked = f"{float(plan.budget.epsilon):g}"
         assert plan.guarantee.epsilon(plan.budget.delta) <= plan.budget.epsilon
         manifest = json.loads((out / "manifest.json").read_text())["promise"]
         for shown in (planned, account, manifest):
@@ -288,7 +292,7 @@ def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere
 
 def rows_of(account):
     """The δ of the table of prices, in its order."""
-    return [row.split()[0] for row in account.splitlines() if re.match(r"\s+\de-\d+ ", row)]
+    return [row.split()[0] for row in account.splitlines() if re.match(r"\s*\de-\d+ ", row)]
 
 
 def test_an_epsilon_above_the_one_asked_for_is_printed_as_it_is():

@@ -240,7 +240,7 @@ def test_combinations_that_cannot_be_are_left_out_with_a_reason(command, epsilon
         'measures = ["survivors"]\n'
         'baselines = ["stability-histogram", "leaf-noise", "uniform"]\n'
     )
-    code, out, _ = command(add(epsilon_file, PUBLIC + text))
+    code, out, _ = command(add(epsilon_file, PUBLIC + text), "--wide")
     assert code == 0
     assert "uniform, survivors, euclidean, discrete-gaussian, ε = 1, δ = 1e-08 (own)" in out
     assert "uniform, survivors, euclidean, discrete-laplace, ε = 0.5" in out

@@ -395,7 +395,7 @@ def test_every_file_that_was_changed_is_found(run, folder):
 
 
 def test_compare_states_every_cuboid_beside_its_forecast(succeeds, example, tmp_path):
-    out = succeeds("compare", example, "--picture", tmp_path / "errors.svg")
+    out = succeeds("compare", example, "--picture", tmp_path / "errors.svg", "--wide")
     tables = out.split("(confidential):\n")[1:]
     named = [sum(FINEST in row or "person." in row for row in t.splitlines()) for t in tables]
     assert named == [16, 16, 16, 16], "errors; cells, errors and coverage by size"

@@ -1,6 +1,8 @@
 """`[workload]` of a release file: what is read, and the sentence for what cannot be."""
 
 import json
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -295,3 +297,51 @@ def test_importances_take_names_in_any_spelling(file):
 
     assert shares("work.town x home.town") == shares("home.town × work.town")
     assert shares("home.town × work.town") != shares("home.town")
+
+
+REGISTERED = """
+import itertools
+import sys
+
+from hedgerow.plan.workload import WORKLOADS
+
+
+class Pairs:
+    def named(self, tree):
+        depths = [axis.depth for axis in tree.axes]
+        for pair in itertools.combinations(range(len(depths)), 2):
+            yield tuple(depth if k in pair else 0 for k, depth in enumerate(depths))
+
+
+WORKLOADS["pairs"] = Pairs()  # before `hedgerow.spec` is imported, as in the package
+
+from hedgerow import cli
+
+for command in sys.argv[1:]:
+    assert cli.run(command.split()) == 0, command
+"""
+
+
+def test_a_workload_that_is_registered_is_planned_released_and_checked_like_any_other(
+    succeeds, file, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    towns = [f"t{i % 9}" for i in range(500)]
+    ages = [str(1 + i % 3) for i in range(500)]
+    regions = [f"r{int(town[1]) // 3}" for town in towns]
+    pl.DataFrame(
+        {
+            "h_region": regions, "h_town": towns, "w_region": regions[::-1], "w_town": towns[::-1],
+            "group": [" aab"[int(age)] for age in ages], "age": ages,
+        }
+    ).write_csv("none.csv")  # fmt: skip
+    path = file('cuboids = "pairs"', more='[output]\ndirectory = "out"', axes=AGE)
+    done = subprocess.run(
+        [sys.executable, "-c", REGISTERED, f"plan {path}", f"release {path}", "check out"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").exists()
+    assert "checks passed" in succeeds("check", "out")  # where nobody knows its name
+    pairs = ["home.town × work.town", "home.town × age.age", "work.town × age.age"]
+    assert hr.read_release("out").plan.hash == plan_of(file(listed(*pairs), axes=AGE)).hash

@@ -19,9 +19,8 @@ from hedgerow.evaluate.metrics import (
 )
 from hedgerow.evaluate.simulate import run_bits, simulate
 from hedgerow.evaluate.simulation_output import (
-    MOST_COLUMNS,
     legend,
-    metric_tables,
+    metric_rows,
     picture_of_simulation,
 )
 from hedgerow.plan.forecast import forecast
@@ -105,7 +104,7 @@ def test_a_cube_stands_beside_its_forecast_without_depths(tmp_path):
     for row, levels in zip(rows, release.plan.levels, strict=True):
         predicted = expected.filter(pl.col("cuboid") == PAIRS.name_of(levels))["rmse"].item()
         assert row[:2] == ("", PAIRS.name_of(levels))
-        assert row[5] == f"{predicted:,.3g}"
+        assert row[3] == f"{predicted:,.3g}"
     picture_of_errors(release.plan, errors, tmp_path / "e.svg", expected=expected, covered={})
     assert "o.level1" in (tmp_path / "e.svg").read_text()
 
@@ -152,15 +151,11 @@ def test_a_simulation_of_chains_alone_keeps_their_depths():
 def test_tables_of_a_simulated_cube_number_all_its_cuboids(tmp_path):
     counts = table_of()
     errors = simulate(counts, compared(hr.All())[:2], public=True, runs=3)
-    parts = metric_tables(errors, "rmse")
-    heads = [head for (head, *_) in parts]
-    assert [word for head in heads for word in head[2:]] == [str(n) for n in range(9)]
-    assert [len(head) - 2 for head in heads] == [MOST_COLUMNS, 1]
-    assert len(legend(errors).splitlines()) == 9
-    for part in parts:
-        assert [row[1] for row in part[1:]] == ["cube", "chain"]
-    (seconds,) = metric_tables(errors, "seconds")
-    assert len(seconds[0]) == 3
+    head, *rows = metric_rows(errors, "rmse")
+    assert head[2:] == tuple(str(n) for n in range(9))
+    assert [row[1] for row in rows] == ["cube", "chain"]
+    assert [row[0] for row in legend(errors)[1:]] == [*head[2:]]
+    assert len(metric_rows(errors, "seconds")[0]) == 3
     picture_of_simulation(errors, tmp_path / "e.svg")
     assert (tmp_path / "e.svg").exists()
 

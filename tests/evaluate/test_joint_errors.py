@@ -10,10 +10,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.errors import ReleaseError
-from hedgerow.evaluate import joint_errors
 from hedgerow.evaluate.funds import Above, Proportional, Quadratic, Seats
-from hedgerow.evaluate.joint_errors import errors_of, raw_errors
 from hedgerow.evaluate.share_intervals import share_intervals
+from hedgerow.release.answers import joint_errors
+from hedgerow.release.answers.joint_errors import errors_of, raw_errors
 from hedgerow.spec.release_spec import ReleaseSpec
 from tests.made import random_tree
 from tests.release.dense import Dense
@@ -195,7 +195,7 @@ def test_intervals_cover_what_is_due_as_often_as_they_say(monkeypatch, workload,
     """
     plan = named(workload, measure=measure, neighbours=hr.AddRemove(), budget=hr.Rho("1/20"))
     drawn = cache(errors_of(plan, levels))
-    monkeypatch.setattr("hedgerow.evaluate.share_intervals.errors_of", lambda *_: drawn)
+    monkeypatch.setattr(joint_errors, "errors_of", lambda *_: drawn)
     counts = table_of(filled=0.9)
     truth = true_table(counts, levels).ravel()
     releases = [released(counts, plan, seed) for seed in range(20)]

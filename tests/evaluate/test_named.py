@@ -10,7 +10,7 @@ from hedgerow.evaluate.baselines import IndependentNoise, LeafNoise
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.evaluate.method import CuboidCounts, Setting, table_of
 from hedgerow.evaluate.simulate import left_out, run_bits, simulate
-from hedgerow.evaluate.simulation_output import legend, metric_tables, picture_of_simulation
+from hedgerow.evaluate.simulation_output import legend, metric_rows, picture_of_simulation
 from hedgerow.release.preflight import check_estimator
 from tests.made import plain_plan
 from tests.release.pairs import MARGINS, OVERLAP, PAIRS, WORKLOADS, cube, named, true_table
@@ -52,14 +52,11 @@ def test_settings_are_compared_on_every_cuboid_that_some_plan_releases(tmp_path)
         name: [each for each in names if each not in kept] for name, kept in inside.items()
     }
     assert "o.level2 × d.level2" in left_out(counts, some)["named"]
-    for part in metric_tables(found, "rmse"):
-        assert [row[1] for row in part[1:]] == [each.name for each in some]
-    shown = [row for part in metric_tables(found, "rmse") for row in part if row[1] == "margins"]
-    dashes = sum(row.count("-") for row in shown)
-    assert dashes == len(names) - len(inside["margins"])
-    (seconds,) = metric_tables(found, "seconds")
-    assert all(row[2] != "-" for row in seconds)
-    assert legend(found).count("\n") == len(names) - 1
+    of_setting = {row[1]: row for row in metric_rows(found, "rmse")[1:]}
+    assert list(of_setting) == [each.name for each in some]
+    assert of_setting["margins"].count("-") == len(names) - len(inside["margins"])
+    assert all(row[2] != "-" for row in metric_rows(found, "seconds"))
+    assert len(legend(found)) == len(names) + 1
     picture_of_simulation(found, tmp_path / "errors.png")
 
 

@@ -23,7 +23,7 @@ from hedgerow.evaluate.simulate import METRICS, run_bits, seeded_bits, simulate
 from hedgerow.evaluate.simulation_output import (
     WORDS,
     TableWords,
-    metric_tables,
+    metric_rows,
     picture_of_simulation,
 )
 from hedgerow.release.execution import in_memory
@@ -361,10 +361,10 @@ def test_a_table_of_a_metric_marks_the_least_of_each_cuboid(counts, settings):
     errors = simulate(counts, settings, public=True, runs=3)
     assert set(WORDS) == set(METRICS)
     for metric in METRICS:
-        (rows,) = metric_tables(errors, metric)
+        rows = metric_rows(errors, metric)
         assert len(rows) == len(settings) + 1
         assert {len(row) for row in rows} == {len(rows[0])}
-    (rows,) = metric_tables(errors, "rmse")
+    rows = metric_rows(errors, "rmse")
     last = errors.filter(pl.col("depth") == counts.tree.depth)
     marked = [row[1] for row in rows[1:] if row[-1].endswith("*")]
     assert marked == [last.sort("rmse")["setting"][0]]

@@ -109,12 +109,14 @@ def case(tree, name, neighbours, budget, shares, workload, measure, **more):
     """A case; what is more are the plan's facts, the table's size, and what a `Case` has."""
     asked = {k: more.pop(k) for k in ("estimator", "in_jobs", "sums", "areas", "ties") if k in more}
     facts = {k: more.pop(k, ()) for k in ("invariants", "public")}
+    usual = LAPLACE if isinstance(budget, hr.Epsilon) else GAUSS
+    mechanism = more.pop("mechanism", usual)
     counts = more.pop("counts", None) or table(tree, name, **more)
     plan = hr.make_plan(
         tree,
         budget=budget,
         neighbours=neighbours,
-        mechanism=LAPLACE if isinstance(budget, hr.Epsilon) else GAUSS,
+        mechanism=mechanism,
         allocation=hr.Shares(shares),
         workload=workload,
         measure=measure,

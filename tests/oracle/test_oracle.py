@@ -14,6 +14,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.noise.bits import ReleaseKey
+from hedgerow.noise.mechanisms import MECHANISMS
+from hedgerow.plan.workload import WORKLOADS
 from hedgerow.release.passes import ESTIMATION
 from tests.oracle import recording
 from tests.oracle.draws import open_door
@@ -108,7 +110,7 @@ EVERY_KIND = {
     "public facts", "attributes: 1", "attributes: 2", "add-remove, total public: False",
     "replace, total public: True", "replace, total public: False", "in jobs, chain, survivors",
     "in jobs, chain, all", "in jobs, cube, all", "in jobs, named, all", "chebyshev", "euclidean",
-    "sparse", "isotonic",
+    "sparse", "isotonic", *MECHANISMS,
     *(f"{workload}, {measure}, {noise}" for workload in ("chain", "cube", "named")
       for measure in ("survivors", "all") for noise in ("discrete-gaussian", "discrete-laplace")),
 }  # fmt: skip
@@ -117,6 +119,12 @@ EVERY_KIND = {
 def test_the_list_has_plans_of_every_kind():
     found = {kind for make in CASES.values() for kind in kinds_of(make())}
     assert EVERY_KIND - found == set()
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_each_registered_workload_has_a_plan_in_the_list_that_begins_with_its_name(workload):
+    """A plan keeps no name of it."""
+    assert any(name.startswith(f"{workload},") for name in CASES)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -311,7 +311,7 @@ def test_levels_of_one_node_and_only_children():
     assert values[0].least == pytest.approx(values[1].least, rel=1e-6)
 
 
-@pytest.mark.usefixtures("few_budgets")
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 def test_the_page_has_the_least_and_the_weights():
     plan = hr.make_plan(REGULAR, budget=RHO)
     page = planning_page(plan, "1")

@@ -177,7 +177,7 @@ def test_a_simulation_of_a_prior_finds_the_sums_that_leave_their_truth():
     assert words[4] == f"{mean[0]:+,.0f}"
 
 
-@pytest.mark.usefixtures("few_budgets")
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
 @each_measure
 def test_a_plan_says_beforehand_that_survivors_may_leave_sums_without_an_interval(measure):
     plan = plan_of(tree_of(40, 3), measure)

@@ -258,12 +258,29 @@ def test_fairness_of_a_cube_is_the_ratio_of_variances_within_a_cuboid():
     assert frame["ratio"].max() > 1.05
 
 
-def test_another_workload_is_kept_as_the_cuboids_that_it_names():
-    class Pairs:
-        def named(self, _):
-            return [(1, 0, 1), (1, 1, 0), (0, 1, 1)]
+class Pairs:
+    """The finest cuboid of each two of three axes of one level."""
 
+    def named(self, _):
+        return [(1, 0, 1), (1, 1, 0), (0, 1, 1)]
+
+
+PAIRS_BY_NAME = hr.Cuboids(["b.b1 × c.c1", "a.a1 × b.b1", "a.a1 × c.c1"])
+
+
+@pytest.mark.parametrize("is_registered", [False, True])
+def test_another_workload_is_kept_as_the_cuboids_that_it_names(is_registered, monkeypatch):
+    given = Pairs()
+    if is_registered:
+        monkeypatch.setitem(workload.WORKLOADS, "pairs", given)
     tree = named_tree(a=(3,), b=(4,), c=(5,))
-    same = hr.Cuboids(["b.b1 × c.c1", "a.a1 × b.b1", "a.a1 × c.c1"])
-    found, expected = (hr.make_plan(tree, budget=hr.Rho(1), workload=w) for w in (Pairs(), same))
+    found, expected = (
+        hr.make_plan(tree, budget=hr.Rho(1), workload=each) for each in (given, PAIRS_BY_NAME)
+    )
+    assert found.workload == expected.workload
     assert found.hash == expected.hash
+    assert read_plan(tree, json.loads(json.dumps(found.to_dict()))).hash == found.hash
+    cheapest = [
+        hr.cheapest(tree, target=1000, workload=each).hash for each in (given, PAIRS_BY_NAME)
+    ]
+    assert cheapest[0] == cheapest[1]

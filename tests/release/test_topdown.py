@@ -164,27 +164,35 @@ def test_the_cut_depends_on_public_structure_alone(monkeypatch):
     assert tree.nodes(plan.design.cut) >= 3 > tree.nodes(plan.design.cut - 1)
 
 
+class Twice:
+    """An engine of one's own, which does every job again: as a cluster may."""
+
+    def run(self, jobs, work):
+        for job in jobs:
+            work(job)
+            yield work(job)
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_chunks_and_workers_change_nothing(monkeypatch, seed):
+def test_chunks_workers_and_engines_change_nothing(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, axes=2, depth=3)
     counts = random_counts(rng, tree)
     plan = plain_plan(tree, budget=RHO)
 
-    def nodes(workers):
+    def nodes(engine):
         source = Drawn(counts, plan, seeded_bits(seed))
-        own = LocalJobs(LocalEngine(workers))
-        run = pass_of(plan, source, hr.Chebyshev(), runner=own)
+        run = pass_of(plan, source, hr.Chebyshev(), runner=LocalJobs(engine))
         return [
             (found.levels, found.nodes.counts.tolist(), np.asarray(found.noisy).tolist())
             for found in run.results()
         ]
 
     cut_everything(monkeypatch, chunk=1 << 20)
-    whole = nodes(1)
+    whole = nodes(LocalEngine(1))
     monkeypatch.setattr(block, "CHUNK_CELLS", 3)
-    assert nodes(1) == whole
-    assert nodes(4) == whole
+    for engine in (LocalEngine(1), LocalEngine(4), Twice()):
+        assert nodes(engine) == whole
     assert len(whole) > tree.depth + 1, "the tree was cut"
 
 

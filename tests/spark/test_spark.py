@@ -15,6 +15,7 @@ import warnings
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -776,6 +777,27 @@ def test_what_spark_says_is_a_failure_of_the_machine_or_of_the_table(spark, kind
     assert str(caught.value) == expected
     assert isinstance(caught.value, hr.errors.TableError if failed is None else MachineError)
     assert chain(caught.value) == [caught.value]
+
+
+@pytest.mark.parametrize("name", ["t.sav", "s3a://place/t.XLSX", "t.2024.json"])
+def test_a_file_of_another_format_is_refused_by_name(name):
+    """Before anything is read: Spark would take it for Parquet."""
+    suffix = Path(name).suffix.lower()
+    with pytest.raises(hr.errors.TableError) as refused:
+        read_source(None, name)
+    assert str(refused.value) == (
+        f"the table {name} ends in {suffix}, and Spark reads CSV (.csv, .tsv, .txt) and Parquet "
+        f"(.parquet, .pq): convert it, or write / behind the name of a folder of Parquet files"
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["trips", "trips.2024", "trips.old/", "trips/*", "t.snappy.parquet", "T.PARQUET", "t.pq"],
+)
+def test_folders_and_patterns_are_read_as_parquet(path):
+    read = SimpleNamespace(parquet=lambda given: given)
+    assert read_files(SimpleNamespace(read=read), path) == path
 
 
 def test_csv_files_are_read_as_the_local_engine_reads_them(spark, tmp_path):

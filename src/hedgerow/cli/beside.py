@@ -7,18 +7,17 @@ from typing import Annotated
 from typer import Option
 
 from hedgerow.cli.terminal import say, stage
+from hedgerow.columns import WIDTH, aligned
 from hedgerow.evaluate.method import Setting
 from hedgerow.evaluate.practice.figures import (
     ADDED,
     PUBLISHED,
-    WIDTH,
     OneRelease,
     beside,
-    beside_tables,
+    beside_rows,
 )
 from hedgerow.evaluate.practice.practice import Practice
 from hedgerow.noise.bits import Bits
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import unit_of
 from hedgerow.tables.counts import Counts
 
@@ -51,6 +50,8 @@ def show_beside(
     bits: Callable[[int], Bits],
     about: str,
     runs: int = 1,
+    *,
+    wide: bool,
 ) -> None:
     """Print the figures of `hedgerow.evaluate.practice.figures.beside`, Hedgerow's first."""
     plan = own.plan
@@ -59,6 +60,6 @@ def show_beside(
     for group in frame["group"].unique(maintain_order=True):
         unit = f", in {unit_of(plan)}" if group in {PUBLISHED, ADDED} else ""
         say(f"{group}{unit} ({about}):\n")
-        say("\n\n".join(map(aligned, beside_tables(frame, group))) + "\n")
+        say(f"{aligned(beside_rows(frame, group), keys=3, wide=wide)}\n")
     about_them = " ".join(filter(None, [NOTES, *(method.about for method in practice)]))
     say(f"{fill(about_them, WIDTH)}\n")

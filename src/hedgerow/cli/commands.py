@@ -26,6 +26,7 @@ from hedgerow.cli.output_file import (
     Beside,
     Picture,
     ReleaseFile,
+    Wide,
     check_options,
     check_picture_place,
 )
@@ -52,6 +53,7 @@ from hedgerow.cli.terminal import (
     stdout,
     warn_of_copies,
 )
+from hedgerow.columns import aligned
 from hedgerow.declared import check_known
 from hedgerow.errors import (
     HedgerowError,
@@ -76,7 +78,6 @@ from hedgerow.evaluate.practice.strategies import methods_of, read_strategies
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.examples import EXAMPLES, SIZES
 from hedgerow.examples.redistricting import PRODUCTION, write_redistricting
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.output import Unfinished, check_output
@@ -153,7 +154,7 @@ def example(
         ),
     ] = None,
 ) -> None:
-    """Write a synthetic table, its public list of areas and a release file to try."""
+    """Write a synthetic table, its areas and a release file."""
     check_known(kind, EXAMPLES, "example", SpecError)
     check_utf8(directory, "the directory", SpecError)
     size = size or SIZES[kind][0]
@@ -191,6 +192,7 @@ def release(
         str | None,
         Option(metavar="SIZE", help="Memory target, e.g. 4GB. Default: all available."),
     ] = None,
+    wide: Wide = False,
 ) -> None:
     """Run the release; output is written atomically."""
     check_options(release, locals())
@@ -221,7 +223,7 @@ def release(
     run = _released_on_spark if spec.spark is not None else _released_here
     released = int(run(spec, made, options, limit).level("total")["count"].sum())
     stdout.print(f"\n[bold]Released {released:,} records into {escape(spec.output)}[/bold]")
-    show_plan(made)
+    show_plan(made, wide=wide)
     if charging is not None:
         warn_of_other_accounts(charging.ledger, {charging.dataset})
         say(charging.standing(made).describe())
@@ -264,8 +266,9 @@ def compare(
     file: ReleaseFile,
     picture: Picture = None,
     beside: Methods = None,
+    wide: Wide = False,
 ) -> None:
-    """Compare a release with its own table, cuboid by cuboid. The figures are CONFIDENTIAL.
+    """Compare a release with its table: errors are CONFIDENTIAL.
 
     For people who may see the table: exact errors reveal true counts. Publish them only if the
     table is public or synthetic.
@@ -290,16 +293,17 @@ def compare(
     show_heading(released.plan)
     stdout.print("Error of the released counts against the truth (confidential):\n")
     rows = [headings_of(errors, ERROR_HEADINGS), *rows_beside_forecast(errors, expected, covered)]
-    say(aligned(rows))
+    say(aligned(rows, wide=wide))
     stdout.print("")
-    show_levels(released.plan)
+    show_levels(released.plan, wide=wide)
     stdout.print(f"{COMPARED}\n")
     for what, heading in BY_SIZE.items():
         stdout.print(f"{heading}, by the size of the true count (confidential):\n")
-        say(f"{aligned(size_rows(by_size, what))}\n")
+        say(f"{aligned(size_rows(by_size, what), wide=wide)}\n")
     if strategies is not None:
         own = OneRelease(released)
-        show_beside(counts, own, methods_of(strategies, own.plan), seeded_bits, "confidential")
+        methods = methods_of(strategies, own.plan)
+        show_beside(counts, own, methods, seeded_bits, "confidential", wide=wide)
     if picture is not None:
         picture_of_errors(released.plan, errors, picture, expected=expected, covered=covered)
     say_files({"Picture": picture})

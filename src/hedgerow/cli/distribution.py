@@ -6,11 +6,11 @@ import numpy as np
 from typer import Option
 
 from hedgerow.arrays import Float64
-from hedgerow.cli.output_file import Directory, Picture, check_picture_place
+from hedgerow.cli.output_file import Directory, Picture, Wide, check_picture_place
 from hedgerow.cli.terminal import escape, stage, stdout
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.plan.describe import aligned
 from hedgerow.release.distribution.distribution import picture_of_distribution, read_distribution
 from hedgerow.text import Rows
 
@@ -33,10 +33,11 @@ def distribution(
         float, Option("--confidence", "--level", help="Confidence of each interval.")
     ] = 0.95,
     picture: Picture = None,
+    wide: Wide = False,
 ) -> None:
-    """Show the distribution in a release with one numeric axis: quantiles, CDF, intervals.
+    """Show quantiles and CDF of a numeric axis, with intervals.
 
-    Reads only the release directory, at no privacy cost.
+    It is the only axis of its release. Reads only the release directory, at no privacy cost.
     """
     confidence = Confidence(level)
     check_picture_place(picture, ReleaseError)
@@ -51,7 +52,7 @@ def distribution(
         for q in quantile or DECILES:
             made = released.quantile(q, confidence)
             rows.append((f"{q:g}", *(format(x, form) for x in (made.value, made.low, made.high))))
-        parts.append(escape(aligned(rows, left=())) + "\n")
+        parts.append(escape(aligned(rows, left=(), wide=wide)) + "\n")
     if between is not None:
         a, b = between
         count = released.count_between(a, b, confidence)
@@ -66,7 +67,7 @@ def distribution(
         (format(upper, form), f"{count:,}", f"{cdf:.4f}", f"{low:,}", f"{high:,}")
         for upper, count, cdf, low, high in band[shown.tolist()].iter_rows()
     ]
-    parts.append(escape(aligned(rows, left=())))
+    parts.append(escape(aligned(rows, left=(), wide=wide)))
     if picture is not None:
         picture_of_distribution(released, picture, confidence=confidence)
         parts.append(f"\nPicture: {escape(picture)}")

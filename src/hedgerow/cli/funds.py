@@ -11,16 +11,17 @@ from hedgerow.cli.output_file import (
     TABLES,
     Directory,
     QuoteFormulas,
+    Wide,
     check_place,
     pairs,
     write_table,
 )
 from hedgerow.cli.terminal import say, say_files, stage, stdout, warn_of_contradictions, with_names
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic, Rule, Seats
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
-from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.naming import label_columns, levels_of
@@ -66,10 +67,12 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         Path | None, Option(help="Write all areas into this file (CSV or Parquet).")
     ] = None,
     quote_formulas: QuoteFormulas = False,
+    wide: Wide = False,
 ) -> None:
-    """Share an amount by released counts, with intervals of what each area is due.
+    """Share an amount by released counts, with intervals.
 
-    Reads only the release directory, at no privacy cost.
+    They are of what each area is due by the true counts. Reads only the release directory, at no
+    privacy cost.
     """
     chosen = _rule(rule, threshold)
     if output is not None:
@@ -97,7 +100,7 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         "due by the true counts:\n"
     )
     rows = [tuple(map(visible, row)) for row in rows]  # labels come from the user's lists
-    say(aligned([("area", *FIGURES), *rows]))
+    say(aligned([("area", *FIGURES), *rows], left=(0,), wide=wide))
     if len(frame) > MOST_SHOWN:
         stdout.print(f"\n{len(frame) - MOST_SHOWN:,} more areas; --output writes them all.")
     say_files({"\nAll areas": output})

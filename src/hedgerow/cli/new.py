@@ -137,9 +137,9 @@ def new(  # noqa: PLR0913, PLR0917 - the options of a command
         int | None, Option(metavar="N", help="The most records of one --unit to keep.")
     ] = None,
 ) -> None:
-    """Write a release file to fill in, from the header of a table and public lists.
+    """Write a release file to fill in, from a table's header.
 
-    No value of the table is read.
+    Public lists that are named are read whole, and no value of the table.
     """
     most = contributions if contributions is not None or unit is not None else 1
     if re.match(URL, str(table)):

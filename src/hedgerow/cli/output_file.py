@@ -47,6 +47,10 @@ ByLevels = Annotated[
     ),
 ]
 
+Wide = Annotated[
+    bool, Option("--wide", help="Show tables whole. Default: names cut to fit 80 columns.")
+]
+
 QuoteFormulas = Annotated[
     bool,
     Option(
@@ -86,8 +90,8 @@ def check_options(command: Callable[..., None], given: Mapping[str, object]) -> 
                 raise ReleaseError(rule.sentence)
 
 
-def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
-    """Return axis → level, or columns joined by ×, of a repeated ``--by``.
+def levels_by(tree: Tree, words: Sequence[str], option: str = "--by") -> TextByName:
+    """Return axis → level, or columns joined by ×, of a repeated option, ``--by``.
 
     A word without = is a level or a column of some axis, with or without the axis
     (``place.county``); of attributes that are a product a column alone, so that ``votingage`` is
@@ -96,7 +100,7 @@ def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
     Raises:
         SpecError: no axis has such a level or column, or several have.
     """
-    levels = pairs([word for word in words if "=" in word], "--by", "origin=region")
+    levels = pairs([word for word in words if "=" in word], option, "origin=region")
     for word in words:
         if "=" in word:
             continue
@@ -106,9 +110,8 @@ def levels_by(tree: Tree, words: Sequence[str]) -> TextByName:
             every = sorted({name for axis in tree.axes for name in _names(axis) if "." not in name})
             fault = f"{which} have it" if axes else "no axis has such a level or column"
             there = f", or one of {shorten(', '.join(every), 300)}{did_you_mean(word, every)}"
-            raise SpecError(
-                f"--by {shorten(word)}: {fault}; write --by AXIS=LEVEL{'' if axes else there}"
-            )
+            instead = f"write {option} AXIS=LEVEL{'' if axes else there}"
+            raise SpecError(f"{option} {shorten(word)}: {fault}; {instead}")
         axis = axes[0]
         name = word.removeprefix(f"{axis.name}.")
         is_level = name in axis.levels and axis.columns_of(axis.level_number(name)) == (name,)

@@ -15,6 +15,7 @@ from hedgerow.cli.output_file import (
     ByLevels,
     Picture,
     ReleaseFile,
+    Wide,
     check_options,
     check_picture_place,
     check_place,
@@ -33,6 +34,7 @@ from hedgerow.cli.terminal import (
     warn,
     with_names,
 )
+from hedgerow.columns import aligned
 from hedgerow.declared import Whole
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
@@ -48,7 +50,6 @@ from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.cuboids import Survivors
-from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.forecast import (
     forecast,
     forecast_legend,
@@ -124,8 +125,9 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
             needed=True,
         ),
     ] = False,
+    wide: Wide = False,
 ) -> None:
-    """Show what a release will measure, its expected error, and its privacy promise.
+    """Show what a release measures, its errors and its promise.
 
     Reads the public lists of areas and no confidential table (unless the file says
     areas = "table").
@@ -167,20 +169,23 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         facts |= {name: frame.to_dicts() for name, frame in frames.items()}
         sys.stdout.write(json.dumps(facts, indent=2) + "\n")
         return
-    show_plan(made, expected)
-    _show_more(made, sums, more)
+    show_plan(made, expected, wide=wide)
+    _show_more(made, sums, more, wide=wide)
     for sentence in [] if lookup is None else lookup.notes(made.tree):
         say(sentence)
     if fair:
-        _show_fairness(made)
+        _show_fairness(made, wide=wide)
     _show_cost(made, records)
     say_files({"Picture": picture, "Page": page})
     _show_next(file, None if target_mse is None else made)
 
 
-def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame]) -> None:
+def _show_more(
+    made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame], *, wide: bool
+) -> None:
     """Print sums off the chain, and what was asked for beside the forecast."""
-    if text := sums_text(sums, everything=not isinstance(made.measure, Survivors)):
+    everything = not isinstance(made.measure, Survivors)
+    if text := sums_text(sums, everything=everything, wide=wide):
         say(f"{text}\n")
     if "areas" in more:
         # print the standard errors of some areas, the largest first
@@ -200,15 +205,15 @@ def _show_more(made: Plan, sums: pl.DataFrame, more: Mapping[str, pl.DataFrame])
             *(visible(name) for name in of_areas.columns[:-1]),
             "standard error of the estimate",
         )
-        say(f"{aligned([words, *rows], left=set(range(len(words) - 1)))}\n")
+        say(f"{aligned([words, *rows], left=range(len(words) - 1), wide=wide)}\n")
     if "simulated" in more:
         errors, others = more["simulated"], more["simulated_sums"]
         stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
         headings = headings_of(errors, SIMULATED_HEADINGS)
-        say(f"{aligned([headings, *simulated_rows(errors)])}\n")
+        say(f"{aligned([headings, *simulated_rows(errors)], wide=wide)}\n")
         if len(others):
             stdout.print("The same for sums that are not a depth of the tree, the worst first:\n")
-            say(f"{aligned([SUMS_HEADINGS, *sums_rows(others)])}\n")
+            say(f"{aligned([SUMS_HEADINGS, *sums_rows(others)], wide=wide)}\n")
 
 
 def _show_next(file: Path, for_target: Plan | None) -> None:
@@ -250,14 +255,14 @@ def warn_of(made: Plan, spec: ReleaseSpec) -> None:
             warn(said)
 
 
-def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
+def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -> None:
     """Print what is measured, the error to expect, the promise and its price."""
     frame = forecast(made) if expected is None else expected
     stdout.print("")
     show_heading(made)
-    say(f"{forecast_table(frame)}\n\n{forecast_legend(made, frame)}\n")
-    show_levels(made)
-    if matrix := forecast_matrix(made, frame):
+    say(f"{forecast_table(frame, wide=wide)}\n\n{forecast_legend(made, frame)}\n")
+    show_levels(made, wide=wide)
+    if matrix := forecast_matrix(made, frame, wide=wide):
         say(f"{matrix}\n")
     if len(made.tables) > 1:
         names = "; ".join(map(made.tree.name_of, made.tables))
@@ -272,13 +277,14 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None) -> None:
         stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
     if chosen := " ".join(made.choices.values()):
         say(f"{chosen}\n")
-    say(f"{made.efficiency}\n")
+    say(f"{made.efficiency.text(wide=wide)}\n")
     if made.optimum is not None:
         say(f"{made.optimum}\n")
     say(f"{made.promise}\n\n{made.promise.attacker}\n")
     if made.facts:
         say(f"{made.public_facts}\n")
-    say(price_table(made.guarantee, made.deltas, made.promise.epsilon))
+    prices = made.guarantee.prices(made.deltas, made.promise.epsilon)
+    say(aligned(prices, left=(0,), wide=wide))
     if made.saved is not None:
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")
@@ -302,7 +308,7 @@ def _of_areas(made: Plan, lookup: Lookup, by: Sequence[str]) -> pl.DataFrame:
     return with_names(made.tree, errors, lookup)
 
 
-def _show_fairness(made: Plan) -> None:
+def _show_fairness(made: Plan, *, wide: bool) -> None:
     """Print whose counts vary most beside the least variable ones of their cuboid."""
     every = fairness(made)
     by = "cuboid" if every["depth"].null_count() else "the number of siblings"
@@ -313,5 +319,6 @@ def _show_fairness(made: Plan) -> None:
         for cuboid, siblings, sd, ratio in frame.select("cuboid", "siblings", "sd", "ratio").rows()
     ]
     same = "All counts of a cuboid have the same variance."
-    say(aligned([("cuboid", "siblings", "sd", "ratio"), *rows], left=(0,)) if rows else same)
+    headings = "cuboid", "siblings", "sd", "ratio"
+    say(aligned([headings, *rows], left=(0,), wide=wide) if rows else same)
     stdout.print("")

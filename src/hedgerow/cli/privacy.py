@@ -1,6 +1,5 @@
 """The commands on the cost of privacy: `account` and `ledger`."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -11,25 +10,27 @@ from typer import Argument, Option
 from hedgerow.cli.output_file import (
     Picture,
     ReleaseFile,
+    Wide,
     check_picture_place,
     check_place,
     write_table,
 )
 from hedgerow.cli.terminal import escape, say, stage, stderr
+from hedgerow.columns import aligned
 from hedgerow.errors import BudgetError, SpecError
 from hedgerow.noise.loss import InEpsilon
-from hedgerow.plan.describe import aligned, price_table
 from hedgerow.plan.picture import picture_of_profile, title_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Epsilon, Rho, float_above
 from hedgerow.privacy.calibrate import matching_factor
 from hedgerow.privacy.ledger.ledger import Ledger, create_ledger
 from hedgerow.privacy.ledger.records import ALL
+from hedgerow.privacy.profile import DELTAS
 from hedgerow.release.directory.manifest import MANIFEST, check_outside
 from hedgerow.release.directory.stored import verified_release
 from hedgerow.spec.other_file import read_account
 from hedgerow.spec.release_spec import ReleaseSpec
-from hedgerow.text import format_delta, format_rounded_up
+from hedgerow.text import format_rounded_up
 
 LEDGER_HELP = "Keep the ledger of what releases of a dataset have cost."
 ledgers = typer.Typer(help=LEDGER_HELP)
@@ -37,7 +38,6 @@ SIGNED_OFF = (
     "This holds if the plan is the one that was signed off: compare its hash. hedgerow check "
     "verifies, as far as files can show, that the counts were made with this noise."
 )
-DELTAS = ["1e-5", "1e-6", "1e-8", "1e-10", "1e-12"]
 
 
 def account(
@@ -53,18 +53,29 @@ def account(
         Path | None, Option(help="Write ε and the bounds of δ(ε) into this file.")
     ] = None,
     picture: Picture = None,
+    wide: Wide = False,
 ) -> None:
-    """Show the exact privacy cost of mechanisms used together, beside looser conversions."""
+    """Show the exact privacy cost of mechanisms used together.
+
+    Looser conversions stand beside it.
+    """
     check_picture_place(picture, BudgetError)
     if csv is not None:
         check_place(csv, suffixes=(".csv",), option="--csv")
     plan = _plan_of_release(file)
     profile = read_account(file) if plan is None else plan.guarantee
     promise = profile if plan is None else plan.promise
-    deltas = delta or (DELTAS if plan is None else _deltas(plan))
+    deltas = delta or (DELTAS if plan is None else plan.promise.deltas)
     stated = promise.statement(deltas[0])
-    attacker = "" if plan is None else f"{plan.promise.attacker}\n"
-    parts = [f"{stated}\n", attacker, price_table(profile, deltas, promise.epsilon)]
+    answer = attacker = ""
+    if plan is not None:
+        answer, attacker = f"{plan.promise.answer(deltas[0])}\n", f"{plan.promise.attacker}\n"
+    parts = [
+        answer,
+        f"{stated}\n",
+        attacker,
+        aligned(profile.prices(deltas, promise.epsilon), left=(0,), wide=wide),
+    ]
     if match is not None:
         # how much less noise keeps the ε of Bun & Steinke, in words and as a table
         at = deltas[0]
@@ -79,7 +90,9 @@ def account(
             listed.append(
                 ("", str(use.times), f"{float(whole):.2f}", f"{float(whole * factor):.2f}")
             )
-        parts.append(f"\nThe Bureau's ε = {own:.4f} at δ = {at} takes {less}:\n{aligned(listed)}")
+        parts.append(
+            f"\nThe Bureau's ε = {own:.4f} at δ = {at} takes {less}:\n{aligned(listed, wide=wide)}"
+        )
     if plan is not None:
         parts.append(f"\nplan {plan.hash}\n{SIGNED_OFF}")
     for text in filter(None, parts):
@@ -105,7 +118,10 @@ def open_ledger(
         str | None, Option(help="The cap in pure ε (discrete Laplace releases only).")
     ] = None,
 ) -> None:
-    """Open the account that a release file names in [ledger]; its cap can never be changed."""
+    """Open the account that a release file names in [ledger].
+
+    Its cap can never be changed.
+    """
     spec = ReleaseSpec(file)
     path = spec.ledger_path
     if (rho is None) == (epsilon is None):
@@ -129,6 +145,7 @@ def open_ledger(
 def show_ledger(
     database: Annotated[Path, Argument(metavar="DATABASE", help="A ledger.")],
     delta: Annotated[str, Option(help="δ to state the exact ε at.")] = "1e-10",
+    wide: Wide = False,
 ) -> None:
     """Show all accounts of a ledger: charges, what is spent, what is left."""
     ledger = Ledger(database)
@@ -141,7 +158,7 @@ def show_ledger(
             cost = format_rounded_up(float_above(account.cost(charge.profile)))
             at = charge.at.isoformat(timespec="seconds")
             rows.append((charge.release_id[:12], at, charge.plan_hash[:12], cost))
-        say(f"{standing.describe()}\n\n{aligned(rows)}\n")
+        say(f"{standing.describe()}\n\n{aligned(rows, wide=wide)}\n")
         say(f"{standing.statement(delta)}\n")
 
 
@@ -168,10 +185,3 @@ def _plan_of_release(file: Path) -> Plan | None:
             f"account takes a release directory, or the {MANIFEST} in it, got {file.name!r}"
         )
     return None
-
-
-def _deltas(plan: Plan) -> list[str]:
-    """Return the δ at which the price is shown, that of the plan's own budget first."""
-    budget = plan.promise.budget
-    own = [] if budget is None else [format_delta(budget.delta)]
-    return [*own, *(delta for delta in DELTAS if budget is None or Fraction(delta) != budget.delta)]

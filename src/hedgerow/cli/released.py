@@ -12,15 +12,16 @@ from typer import Argument, Option
 from hedgerow.arrays import Levels
 from hedgerow.cli.output_file import (
     Directory,
+    Wide,
     check_named,
     check_place,
     write_parts,
 )
 from hedgerow.cli.terminal import bar, escape, say, stage, stdout
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.registry import ESTIMATORS, read_estimator
-from hedgerow.plan.describe import aligned
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
 from hedgerow.release.directory.manifest import REPORT, made_by, read_manifest
@@ -50,11 +51,12 @@ FIRST_CHECKS = 3
 
 
 def check(directory: Directory) -> None:
-    """Verify a release directory: digests, plan, sums, whole numbers, measurements, page.
+    """Verify a release directory, as far as its files can show.
 
-    The exit code is 0 if every check passed, 2 if one failed, and 3 if none failed but something
-    could not be verified, such as a page made by another version of Hedgerow, or counts made by
-    another version of its estimation.
+    Its digests, plan, sums, whole numbers, measurements and page are checked. The exit code is 0 if
+    every check passed, 2 if one failed, and 3 if none failed but something could not be verified,
+    such as a page made by another version of Hedgerow, or counts made by another version of its
+    estimation.
     """
     with stage("checking"):
         findings = check_directory(directory)
@@ -94,9 +96,10 @@ def report(
         Path | None, Option(help="Where the page goes. Default: DIR.report.html.")
     ] = None,
 ) -> None:
-    """Write the page of a release again, from its directory alone, at no privacy cost.
+    """Write the page of a release again, at no privacy cost.
 
-    The release is not changed: its own report.html is one of the files listed in the manifest.
+    It is made from the directory alone. The release is not changed: its own report.html is one of
+    the files listed in the manifest.
     """
     place = output or _beside(directory, lambda name: f"{name.name}.{REPORT}")
     check_place(place)
@@ -129,11 +132,13 @@ def estimate(
     output: Annotated[
         Path | None, Option(help="Where the estimates go. Default: beside the source.")
     ] = None,
+    wide: Wide = False,
 ) -> None:
-    """Re-estimate published noisy counts, beside the released ones, at no privacy cost.
+    """Estimate published noisy counts again, at no privacy cost.
 
-    The source is a release directory, which is not changed, or a TOML file that describes noisy
-    counts from another source (see hedgerow.release.reestimate.external for their layout).
+    The results stand beside the released counts. The source is a release directory, which is not
+    changed, or a TOML file that describes noisy counts from another source (see
+    hedgerow.release.reestimate.external for their layout).
     """
     if method is None:
         method = Euclidean.name
@@ -156,7 +161,8 @@ def estimate(
     say(f"\n{estimates.described['claim'].capitalize()}.\n")
     rows = [_estimate_row(estimates, levels) for levels in estimates.frames]
     along = tuple(estimates.frames) == estimates.tree.chain
-    say(aligned([("depth" if along else "", *ESTIMATE_HEADINGS), *rows]))
+    headings = "depth" if along else "", *ESTIMATE_HEADINGS
+    say(aligned([headings, *rows], wide=wide))
     say(f"\nEstimates: {place}")
 
 
@@ -200,6 +206,7 @@ def show_records(
     output: Path | None,
     *,
     quote_formulas: bool,
+    wide: bool,
 ) -> None:
     """Write the records of a table of a release, or show the first of them."""
     with stage("reading the release"), undamaged(directory):
@@ -209,7 +216,7 @@ def show_records(
         parts = released.records(level, depth=depth)
     if output is None:
         with undamaged(directory):
-            _show(next(parts).head(FIRST_ROWS), total)
+            _show(next(parts).head(FIRST_ROWS), total, wide=wide)
         return
     with bar("writing the records") as progress, undamaged(directory):
 
@@ -226,9 +233,9 @@ def show_records(
     stdout.print(f"{total:,} rows: [bold]{escape(output)}[/bold]")
 
 
-def _show(head: pl.DataFrame, total: int) -> None:
+def _show(head: pl.DataFrame, total: int, *, wide: bool) -> None:
     rows = [[visible(str(value)) for value in row] for row in head.iter_rows()]
-    say(aligned([head.columns, *rows], left=set(range(len(head.columns)))))
+    say(aligned([head.columns, *rows], left=range(len(head.columns)), wide=wide))
     stdout.print(
         f"\n{len(head):,} of {total:,} records; each is a released count written out, nobody "
         f"stands behind it. --output FILE.csv writes all."

@@ -11,8 +11,15 @@ import polars as pl
 from typer import Argument, Option
 
 from hedgerow.cli.beside import Methods, show_beside
-from hedgerow.cli.output_file import Picture, check_picture_place, check_place, whole_file
+from hedgerow.cli.output_file import (
+    Picture,
+    Wide,
+    check_picture_place,
+    check_place,
+    whole_file,
+)
 from hedgerow.cli.terminal import bar, say, stage, stdout, warn_of_copies
+from hedgerow.columns import aligned
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError, SpecError
 from hedgerow.evaluate.method import Method, Setting
@@ -24,11 +31,10 @@ from hedgerow.evaluate.simulation_output import (
     WORDS,
     TableWords,
     legend,
-    metric_tables,
+    metric_rows,
     picture_of_simulation,
     write_simulation,
 )
-from hedgerow.plan.describe import aligned
 from hedgerow.spec.simulate_settings import LeftOut
 from hedgerow.spec.simulate_spec import SimulateSpec
 from hedgerow.tables.counts import Counts
@@ -58,8 +64,9 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     picture: Picture = None,
     force: Annotated[bool, Option("--force", help="Overwrite the output and the picture.")] = False,
     beside: Methods = None,
+    wide: Wide = False,
 ) -> None:
-    """Compare settings on a PUBLIC or synthetic table, by simulated releases.
+    """Compare settings by simulated releases of a PUBLIC table.
 
     The file's [simulate] section declares the table public and lists allocations, mechanisms,
     measures, estimators, budgets and baselines to compare; lists left out hold the file's own
@@ -104,11 +111,11 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     if spec.is_distribution and show is None:
         metrics = ("cumulative_rmse", *metrics)
     stdout.print(f"\n{runs} simulated releases of each setting under seed {seed}, by cuboid:\n")
-    _show(errors, metrics, left_out)
+    _show(errors, metrics, left_out, wide=wide)
     if first is not None and practice:
         say(f"\nHedgerow is: {first.name}\n")
         own, about = replace(first, name="Hedgerow"), f"{runs} releases"
-        show_beside(counts, own, practice, partial(run_bits, seed), about, runs)
+        show_beside(counts, own, practice, partial(run_bits, seed), about, runs, wide=wide)
     if output is not None:
         with whole_file(output) as opened:
             write_simulation(errors, opened, {"file": file.name, "runs": runs, "seed": seed})
@@ -140,12 +147,14 @@ def _words(said: Description, tree: Tree) -> TableWords:
     )
 
 
-def _show(errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut]) -> None:
+def _show(
+    errors: pl.DataFrame, metrics: Sequence[str], left_out: Sequence[LeftOut], *, wide: bool
+) -> None:
     """Print a table of each metric, and which settings were left out, by reason."""
-    say(legend(errors))
+    say(aligned(legend(errors), wide=wide))
     for metric in metrics:
         stdout.print(f"\n{WORDS[metric]}, ± its Monte Carlo error, * the least:\n")
-        say("\n\n".join(map(aligned, metric_tables(errors, metric))))
+        say(aligned(metric_rows(errors, metric), wide=wide))
     ordered = sorted(left_out, key=lambda each: each.reason)
     for reason, group in groupby(ordered, key=lambda each: each.reason):
         names = [each.name for each in group]

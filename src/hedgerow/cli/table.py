@@ -15,6 +15,7 @@ from hedgerow.cli.output_file import (
     ByLevels,
     Directory,
     QuoteFormulas,
+    Wide,
     check_named,
     check_options,
     check_place,
@@ -34,10 +35,17 @@ from hedgerow.cli.terminal import (
     warn_of_contradictions,
     with_names,
 )
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import sums_of
+from hedgerow.release.answers.ratios import (
+    RATIO,
+    area_numbers,
+    pairs_of_areas,
+    pairs_of_levels,
+    rates,
+)
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
@@ -63,6 +71,14 @@ OF_WHICH = (
 APPROXIMATE = (
     "These intervals are approximate, as what lies below counts released as 0 was not measured."
 )
+OF_RATIO = (
+    "ratio is that of the released counts, of being the denominator. low to high holds the true "
+    "ratio with a confidence of 95 %, from both unbiased estimates and their covariance. Where the "
+    "denominator may be 0 it is not bounded, and high may be missing; where both may be, there is "
+    "no ratio."
+)
+ALONE = ("counts_only", "all_cells", "noisy", "records", "round_to", "suppress_wider")
+"""Options that go with counts and with no ratio of theirs."""
 UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
 
@@ -78,10 +94,13 @@ class Question:
         by: levels of axes, as they were given.
         counts_only: without errors, so that they need not be computed.
         areas: a lookup of areas of the user's own, which the counts are summed over.
+        share: levels of what each count is told as a share of, as they were given.
+        rate: a file of public numbers that each count is divided by.
         all_cells: whether cells with a count of 0 are listed, too.
         names: whether names of areas are written; a terminal shows them anyway.
         output: the file that is written; None to show the first rows.
         quote_formulas: whether codes that are formulas get an apostrophe there.
+        wide: whether a terminal shows the columns whole.
     """
 
     directory: Path
@@ -90,10 +109,13 @@ class Question:
     by: list[str]
     counts_only: bool
     areas: AreaOptions
+    share: list[str]
+    rate: Path | None
     all_cells: bool
     names: bool
     output: Path | None
     quote_formulas: bool
+    wide: bool
 
     def named(self, frame: pl.DataFrame, tree: Tree, lookup: Lookup | None = None) -> pl.DataFrame:
         """Return a table with the names of its areas, where they are asked for or shown."""
@@ -129,6 +151,33 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     area_column: AreaColumn = None,
     area_names: AreaNames = None,
     area_codes: AreaCodes = None,
+    share: Annotated[
+        list[str] | None,
+        Option(
+            metavar="AXIS=LEVEL",
+            help="Shares of the cell of this level that each is in, with intervals; may be "
+            "repeated; or total. With --areas of another area by its code, or total.",
+        ),
+        Beside(
+            ALONE,
+            "--share and --rate tell ratios with intervals; leave out what changes "
+            "counts: --counts-only, --all, --noisy, --records, --round, --suppress-wider",
+        ),
+    ] = None,
+    rate: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Counts divided by public numbers, with intervals: a CSV or Parquet file with "
+            "codes or areas of the table, and a column of numbers.",
+        ),
+        Beside(
+            (*ALONE, "share"),
+            "--share and --rate tell ratios with intervals; give one of them, "
+            "and leave out what changes counts: --counts-only, --all, --noisy, --records, "
+            "--round, --suppress-wider",
+        ),
+    ] = None,
     counts_only: Annotated[
         bool, Option("--counts-only", help="Without standard errors and intervals.")
     ] = False,
@@ -191,8 +240,9 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = False,
     force: Annotated[bool, Option("--force", help="Overwrite the output.")] = False,
     quote_formulas: QuoteFormulas = False,
+    wide: Wide = False,
 ) -> None:
-    """Write the counts of a release as a table (CSV or Parquet), or show its first rows.
+    """Show a table of a release, or write it (CSV or Parquet).
 
     Columns: the codes; count; the unbiased estimate and its standard_error, which is not that of
     count; low and high, the 95 % interval of the true count; and contradicted: whether the count
@@ -200,7 +250,8 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     explain; there use the estimate. Of sums of which survivors alone were measured, estimate and
     interval are approximate, or left out.
     Combinations that are not listed have a count of 0. With --areas one row an area of your own,
-    with exact standard errors, also by levels and columns of other axes (--by). With --noisy
+    with exact standard errors, also by levels and columns of other axes (--by). With --share or
+    --rate instead the ratio of each count and another, or a public number. With --noisy
     instead the noisy_count of each measured cell and its variance: unbiased, and often below 0.
     With --records the codes alone, one row for every record that was counted. --round and
     --suppress-wider change what is shown or written here, never the release. Reads only the release
@@ -212,14 +263,16 @@ def table(  # noqa: PLR0913, PLR0917 - the options of a command
     presentation = Presentation(round_to, suppress_wider)
     of_areas = AreaOptions(areas, area_column, area_names, area_codes or ())
     if records:
-        show_records(directory, level, depth, output, quote_formulas=quote_formulas)
+        show_records(directory, level, depth, output, quote_formulas=quote_formulas, wide=wide)
         return
     question = Question(
-        directory, level, depth, by or [], counts_only, of_areas, all_cells, names, output,
-        quote_formulas,
+        directory, level, depth, by or [], counts_only, of_areas, share or [], rate, all_cells,
+        names, output, quote_formulas, wide,
     )  # fmt: skip
     if noisy:
         _noisy(question)
+    elif question.share or question.rate:
+        _ratios(question)
     else:
         _counts(question, presentation)
 
@@ -282,6 +335,41 @@ def _counts(question: Question, presentation: Presentation) -> None:
         )
 
 
+def _ratios(question: Question) -> None:
+    """Write or show shares, ratios of areas, and rates."""
+    with stage("reading the release"), undamaged(question.directory):
+        released = read_release(question.directory)
+        plan, tree = released.plan, released.plan.tree
+        levels, lookup = levels_by(tree, question.by), question.areas.lookup(tree)
+        if lookup is None and not levels:
+            check_named(plan, question.level, question.depth)
+            named = None if question.level is None else tree.named(question.level)
+            named = tree.cuboid(question.depth or 0) if named is None else named
+            levels = dict(Sums.of(plan, named).by)
+    words = [] if question.share == ["total"] else question.share
+    with bar("errors of the ratios") as progress, undamaged(question.directory):
+        if question.rate is not None:
+            frame = sums_of(
+                released.content, Sums(plan, levels, lookup), USUAL, progress.on_fraction
+            )
+            codes = frame.columns[: frame.columns.index(COUNT)]
+            frame = rates(frame, codes, question.rate)
+        elif lookup is None:
+            whole = levels_by(tree, words, "--share")
+            pairs = pairs_of_levels(released.content, levels, whole, progress.on_fraction)
+            frame = pairs.ratios(USUAL)
+        else:
+            if len(words) > 1:
+                raise ReleaseError("--areas takes one --share: the code of an area, or total")
+            of = area_numbers(lookup, None, words[0] if words else None)
+            pairs = pairs_of_areas(released.content, levels, lookup, of, progress.on_fraction)
+            frame = pairs.ratios(USUAL)
+    note = "ratios are those of listed counts"
+    reasons = ["yes" if flag else "" for flag in frame[CONTRADICTED].head(FIRST_ROWS)]
+    named_frame = question.named(frame, tree, lookup)
+    _put(question, plan, named_frame, note=note, about=OF_RATIO, reasons=reasons)
+
+
 def _reservations(plan: Plan, question: Question, sums: Sums) -> Iterator[str]:
     """Yield what else is to be said: that parts were not measured, how wide bounds are."""
     design, named = plan.design, question.level and plan.tree.named(question.level)
@@ -332,10 +420,11 @@ def _put(
         if CONTRADICTED in head.columns:
             columns[head.columns.index(CONTRADICTED)] = list(reasons)
         codes = {i for i, kind in enumerate(head.dtypes) if kind == pl.String}
-        say(aligned([head.columns, *zip(*columns, strict=True)], left=codes))
+        rows = zip(*columns, strict=True)
+        say(aligned([head.columns, *rows], left=codes, wide=question.wide))
         stdout.print("")
-        show_columns(plan, frame.columns)
-        if ESTIMATE in frame.columns and frame[ESTIMATE].count():
+        show_columns(plan, frame.columns, wide=question.wide)
+        if any(name in frame.columns and frame[name].count() for name in (ESTIMATE, RATIO)):
             stdout.print(f"{about}\n")
         stdout.print(
             f"{min(len(frame), FIRST_ROWS):,} of {len(frame):,} rows; {note}. "

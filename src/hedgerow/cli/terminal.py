@@ -19,9 +19,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from hedgerow.columns import aligned
 from hedgerow.errors import TableError
 from hedgerow.limits import LARGEST_LEAF
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.jobs import Progress as PassProgress
 from hedgerow.tables.counts import Counts
@@ -209,11 +209,12 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         astray: how many counts lie outside their own interval.
     """
     if many := flags.null_count():
-        stderr.print(
+        note = (
             f"Note: {many:,} of {len(flags):,} sums have neither estimate nor interval: too much "
             "of them may lie below counts released as 0, where survivors alone were measured. "
             'A plan that names these sums in [workload], or measure = "all", measures them.'
         )
+        stderr.print(escape(note))
     if not flags.any():
         return
     own = (
@@ -222,8 +223,8 @@ def warn_of_contradictions(flags: pl.Series, astray: int | None = None) -> None:
         else f" ({astray:,} lie outside their own 95 % interval; chance explains about "
         f"{0.05 * len(flags):,.0f}.)"
     )
-    stderr.print(
-        f"[yellow]Warning:[/yellow] {flags.sum():,} of {len(flags):,} counts are contradicted by "
+    warn(
+        f"{flags.sum():,} of {len(flags):,} counts are contradicted by "
         f"their own measurements: they lie outside the intervals that hold for all counts of the "
         f"table at once with 95 % confidence.{own} Counts may not be negative and must add up to "
         f"those above them, which moved these by more than noise explains. Use the unbiased "
@@ -279,7 +280,7 @@ def bar(task: str) -> Iterator[PassProgress]:
             tally.on_cuboid,
         )
     if tally.work:
-        stderr.print(f"\n{aligned([HEADINGS, *tally.rows()])}")
+        stderr.print(f"\n{aligned([HEADINGS, *tally.rows()], left=(0,))}")
 
 
 def show_heading(plan: Plan) -> None:
@@ -291,7 +292,7 @@ def show_heading(plan: Plan) -> None:
         stdout.print(f"[bold]{escape(words[:1].upper() + words[1:])}[/bold]\n")
 
 
-def show_levels(plan: Plan) -> None:
+def show_levels(plan: Plan, *, wide: bool) -> None:
     """Print what readers call the levels, where the publisher gives labels."""
     tree, axes = plan.tree, range(len(plan.tree.axes))
     pairs = []
@@ -301,10 +302,10 @@ def show_levels(plan: Plan) -> None:
         for k in range(1, axis.depth + 1):
             alone = tuple(k if b == a else 0 for b in axes)
             pairs.append((tree.name_of(alone), plan.label_of(alone)))
-    _show(pairs)
+    _show(pairs, wide=wide)
 
 
-def show_columns(plan: Plan, columns: Sequence[str]) -> None:
+def show_columns(plan: Plan, columns: Sequence[str], *, wide: bool) -> None:
     """Print what readers call the columns of codes of a table, where the publisher says so."""
     columns_here = [
         column
@@ -313,7 +314,8 @@ def show_columns(plan: Plan, columns: Sequence[str]) -> None:
         for column in axis.columns
     ]
     labels = plan.description.column_labels(plan.tree)
-    _show([(column, labels[column]) for column in columns if column in columns_here])
+    shown = [(column, labels[column]) for column in columns if column in columns_here]
+    _show(shown, wide=wide)
 
 
 def with_names(tree: Tree, frame: pl.DataFrame, lookup: Lookup | None = None) -> pl.DataFrame:
@@ -323,8 +325,8 @@ def with_names(tree: Tree, frame: pl.DataFrame, lookup: Lookup | None = None) ->
     return frame
 
 
-def _show(pairs: Sequence[tuple[str, str]]) -> None:
+def _show(pairs: Sequence[tuple[str, str]], *, wide: bool) -> None:
     """Print names and what readers call them, unless that is nothing new."""
-    new = [(f"  {name}", label) for name, label in pairs if name != label]
+    new = [("", name, label) for name, label in pairs if name != label]
     if new:
-        say(f"In the publisher's words:\n{aligned(new, left={0, 1})}\n")
+        say(f"In the publisher's words:\n{aligned([('', '', ''), *new], left={1, 2}, wide=wide)}\n")

@@ -108,7 +108,8 @@ def best_branching(
     Minimises the mean squared error of least squares with a public total over ordered
     factorisations n_1 · … · n_m = K̄ ≥ K, all heights, each with its best shares. Noise variances
     are proportional to 1/share² under pure ε (discrete Laplace) and to 1/share under zCDP (discrete
-    Gaussian). Formulas, sources and the search are in docs/proofs, "Trees over a numeric range".
+    Gaussian). Formulas, sources and the search are in docs/proofs/distributions.md, "Trees over a
+    numeric range".
 
     Args:
         bins: K, 2 to 2^30.

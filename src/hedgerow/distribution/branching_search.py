@@ -1,8 +1,8 @@
 """The search over ordered integer factorisations: bound sets of factors first, then try orders.
 
 Minimal sets of factors are walked depth first, within a bound; then orders are improved by
-exchanges. What a tree costs, its best shares and why the search is complete: docs/proofs, "Trees
-over a numeric range".
+exchanges. What a tree costs, its best shares and why the search is complete:
+docs/proofs/distributions.md, "Trees over a numeric range".
 """
 
 import math

@@ -2,7 +2,8 @@
 
 With u the children's variances from below and S = Σ u, a sum that weighs the children of x with g
 is ``(g'u/S) x`` plus an uncorrelated residual of variance ``Σ g² u - (g'u)²/S``. Weights are
-carried up from the leaves to the root for all cuts at once: docs/proofs, "Counts between cuts".
+carried up from the leaves to the root for all cuts at once: docs/proofs/distributions.md, "Counts
+between cuts".
 
 The total may be measured, too. The count before cut b is ``y_b = r_b + f_b T``: what it would be if
 the total were known, uncorrelated with the total's estimate T of variance V, and the part f_b of T

@@ -41,8 +41,8 @@ class ForDistribution:
     """The shares of `best_branching`, for the tree that it designed.
 
     Where the total is measured too it gets the share, in hundredths, that minimises the mean
-    variance of the K cumulative counts (docs/proofs, "The share of the total"). Running sums
-    tell the total too, and get everything.
+    variance of the K cumulative counts (docs/proofs/distributions.md, "The share of the total").
+    Running sums tell the total too, and get everything.
 
     Attributes:
         objective: what the tree is designed for.

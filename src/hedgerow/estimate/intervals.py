@@ -10,7 +10,8 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 
     w = min(max(q √(V s²/v), J) + max(h, 1 - h)/2,  k + 1/2),   h = V/v.
 
-`docs/proofs`, "Intervals", defines the terms, proves what is proved and measures the rest.
+`docs/proofs/intervals.md`, "Intervals", defines the terms, proves what is proved and measures the
+rest.
 """
 
 from dataclasses import astuple, dataclass

@@ -3,8 +3,8 @@
 Measured are not the bins x but ``s = Wx``, ``s_j = Σ_{m<=j} w_m x_{j-m}``, with W the Toeplitz
 square root of the matrix of prefix sums, scaled and rounded to whole weights so that noise can be
 exact. Decoded, noise on s has nearly the least error that any such strategy can give the cumulative
-counts (Fichtenberger, Henzinger & Upadhyay 2023). Price and decoding: `docs/proofs`, "Weighted
-running sums".
+counts (Fichtenberger, Henzinger & Upadhyay 2023). Price and decoding:
+`docs/proofs/distributions.md`, "Weighted running sums".
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, rho_within
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 from hedgerow.text import Json, TextByName
@@ -48,7 +48,7 @@ def check_leaves(tree: Tree) -> None:
 
 def _noisy_cells(counts: Counts, levels: Levels, noise: Mechanism, bits: Bits) -> Int64:
     """Return all cells of a cuboid with noise: int64 (cells)."""
-    layout = Dense(counts.tree, levels)
+    layout = EveryCell(counts.tree, levels)
     noisy = np.empty(layout.cells, dtype=np.int64)
     noise.draw(bits.stream(*levels), 0, noisy)
     layout.add(noisy, counts)

@@ -33,7 +33,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
     """Return the seats of each area by equal proportions, exactly: int64, the shape of the counts.
 
     Ties go to the area that comes first. Most seats are handed out at once by a divisor, the rest
-    one by one in whole numbers: docs/proofs, "Seats".
+    one by one in whole numbers: docs/proofs/trials.md, "Seats".
 
     Args:
         counts: int64 (cells) or (runs, cells), records, from 0 to 2⁵³, in the public order of the

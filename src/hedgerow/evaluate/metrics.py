@@ -20,12 +20,12 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import Rows, Texts
 
 HEADINGS_BESIDE_FORECAST = (
-    "depth", "cuboid", "max error", "95 % max", "RMSE", "forecast", "ratio", "MAE", "forecast",
-    "ratio", "covered", "false positives", "false negatives",
+    "depth", "cuboid", "RMSE", "forecast", "ratio", "MAE", "forecast", "ratio", "max error",
+    "95 % max", "covered", "false positives", "false negatives",
 )  # fmt: skip
 TRUE = "_true"
 """The column of true counts beside the released ones."""
-HEADINGS = ("depth", "cuboid", "max error", "RMSE", "MAE", "false positives", "false negatives")
+HEADINGS = ("depth", "cuboid", "RMSE", "MAE", "max error", "false positives", "false negatives")
 
 
 def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
@@ -33,10 +33,9 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
 
     Returns:
         One row a cuboid: ``depth`` (of a chain alone), ``cuboid``, ``cells`` (possible ones),
-        ``max_error`` (records),
-        ``rmse``, ``mae`` (records), ``false_discovery_rate`` (share of the cells released as
-        positive that are truly zero), ``false_negative_rate`` (share of the truly positive cells
-        released as zero); the metrics of Boninsegna & Silvestri, Section 5.
+        ``rmse``, ``mae``, ``max_error`` (records), ``false_discovery_rate`` (share of the cells
+        released as positive that are truly zero), ``false_negative_rate`` (share of the truly
+        positive cells released as zero); the metrics of Boninsegna & Silvestri, Section 5.
     """
     tree, rows = counts.tree, []
     for levels in release.plan.levels:
@@ -63,15 +62,15 @@ def with_depths(
 def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     """Return the errors of counts over so many cells; those that neither side holds are 0.
 
-    ``max_error``, ``rmse`` and ``mae`` (records); ``false_discovery_rate``: the share of the cells
+    ``rmse``, ``mae`` and ``max_error`` (records); ``false_discovery_rate``: the share of the cells
     released as positive that are truly 0; ``false_negative_rate``: the share of the truly positive
     cells that are not released as positive (Boninsegna & Silvestri, Section 5).
     """
     error, shown, there = np.abs(given - true), given > 0, true > 0
     return {
-        "max_error": error.max(initial=0).item(),
         "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
         "mae": float(error.sum(dtype=np.float64) / cells),
+        "max_error": error.max(initial=0).item(),
         "false_discovery_rate": float((shown & ~there).sum() / max(int(shown.sum()), 1)),
         "false_negative_rate": float((there & ~shown).sum() / max(int(there.sum()), 1)),
     }
@@ -89,9 +88,9 @@ def error_rows(errors: pl.DataFrame) -> Rows:
         (
             str(row.get("depth", "")),
             row["cuboid"],
-            f"{row['max_error']:,}",
             f"{row['rmse']:,.3g}",
             f"{row['mae']:,.3g}",
+            f"{row['max_error']:,}",
             f"{row['false_discovery_rate']:.1%}",
             f"{row['false_negative_rate']:.1%}",
         )
@@ -115,13 +114,13 @@ def rows_beside_forecast(
     """
     rows, of_cuboid = [], {row["cuboid"]: row for row in expected.iter_rows(named=True)}
     for row, measured in zip(error_rows(errors), errors.iter_rows(named=True), strict=True):
-        depth, cuboid, largest, *_, discovered, lost = row
+        depth, cuboid, _, _, largest, discovered, lost = row
         predicted = of_cuboid[cuboid]
         both = (w for name in ("rmse", "mae") for w in _beside(measured[name], predicted[name]))
         bound = "" if predicted["max_95"] is None else f"±{math.ceil(predicted['max_95']):,}"
         held = covered.get(cuboid)
         inside = "" if held is None else f"{held:.1%}"
-        rows.append((depth, cuboid, largest, bound, *both, inside, discovered, lost))
+        rows.append((depth, cuboid, *both, largest, bound, inside, discovered, lost))
     return rows
 
 
@@ -146,7 +145,7 @@ def beside_truth(counts: Counts, levels: Levels, released: pl.DataFrame) -> pl.D
 
 
 SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.Float64,
-          "mae": pl.Float64, "rmse": pl.Float64, "max_error": pl.Int64,
+          "rmse": pl.Float64, "mae": pl.Float64, "max_error": pl.Int64,
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
 MOST_CELLS, MOST_NOISY = 1 << 22, 1 << 23
 """Cells of a cuboid, and noisy counts of a release, whose intervals are made: a minute's work."""
@@ -160,8 +159,8 @@ def errors_by_size(counts: Counts, release: Release) -> pl.DataFrame:
 
     Returns:
         One row a cuboid and band of true counts that has any cells: ``cuboid``; ``least`` and
-        ``most`` of the band (0, 1 to 9, 10 to 99, …; records); ``cells`` (possible ones); ``mae``,
-        ``rmse``, ``max_error`` (records); ``intervals``: how many of the cells have a 95 %
+        ``most`` of the band (0, 1 to 9, 10 to 99, …; records); ``cells`` (possible ones); ``rmse``,
+        ``mae``, ``max_error`` (records); ``intervals``: how many of the cells have a 95 %
         interval, listed or not; and ``held``: in how many of these the true count is. Both are
         null for a cuboid where the intervals of cells that are not listed cannot be had, as those
         of listed cells alone hold the truth less often or more often than 95 % by selection.

@@ -1,7 +1,7 @@
 """Bias² and variance of released counts over simulated runs, cell by cell, in bounded memory.
 
-Unbiased estimates with delete-a-group jackknife errors: docs/proofs, "Bias and variance over
-runs".
+Unbiased estimates with delete-a-group jackknife errors: docs/proofs/trials.md, "Bias and variance
+over runs".
 """
 
 from dataclasses import dataclass, field
@@ -102,7 +102,7 @@ CLASS_NAMES = (
 )
 """The mean of |error| / true count over the cells of each class."""
 
-SCORES = ("mse", "max_error", "mae", "false_discovery_rate", "false_negative_rate",
+SCORES = ("mse", "mae", "max_error", "false_discovery_rate", "false_negative_rate",
           "total_variation", *CLASS_NAMES, "cumulative_mse")  # fmt: skip
 """What `score` gives, in its order."""
 

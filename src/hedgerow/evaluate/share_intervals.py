@@ -4,7 +4,7 @@ Errors of a release's unbiased estimates have a known law that does not depend o
 so the true counts are resampled from the estimates, which is post-processing and costs no privacy.
 An interval holds the middle of the resampled shares, after the bias of the other areas' weights is
 taken off; areas above a threshold that share equally get bounds on how many they are. Derivation,
-what is proved and what is measured: docs/proofs, "Intervals of shares".
+what is proved and what is measured: docs/proofs/trials.md, "Intervals of shares".
 """
 
 from dataclasses import replace
@@ -16,18 +16,10 @@ from hedgerow.arrays import Float64, Levels
 from hedgerow.declared import Real
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.tree.layers import Layer, start_of
-from hedgerow.estimate.tree.least_squares import least_squares, upward
 from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
-from hedgerow.evaluate.joint_errors import JointErrors, chain_errors, errors_of, raw_errors
 from hedgerow.limits import MOST_BOOTSTRAPPED
-from hedgerow.plan.chain import chain_of
-from hedgerow.plan.cuboids import Summed
-from hedgerow.release.answers.measured_nodes import measured_nodes
-from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.answers.joint_errors import cells_with_errors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.directory.stored import Content
 from hedgerow.release.release import Release, axis_level
 from hedgerow.tables.counts import label_nodes
 
@@ -69,7 +61,7 @@ def share_intervals(
     pairs = (draws + 1) // 2
     rank = _rank(confidence, 2 * pairs)
     content = release.content
-    nodes, joint, raw = _areas(content, levels)
+    nodes, joint, raw = cells_with_errors(content, levels)
     paid = rule.allocate(nodes.counts, amount) if len(nodes) else np.empty(0)
     low = high = paid
     if joint is not None:
@@ -132,54 +124,6 @@ def _rank(confidence: Confidence, draws: int) -> int:
             f"a confidence of {confidence.coverage:g} needs {least:,} draws, got {draws:,}"
         )
     return rank
-
-
-_Areas = tuple[Nodes, JointErrors | None, bool]
-"""The areas of a level with their released counts and unbiased estimates; what their errors are
-made of, None where counts are public; and whether the estimates are noisy counts as they are."""
-
-
-def _areas(content: Content, levels: Levels) -> _Areas:
-    """Return the areas of a cuboid, from the release."""
-    plan, noise = content.plan, content.plan.design.carried_noise(levels)
-    depth = plan.design.depth_of(levels)
-    if isinstance(plan.by_levels[levels], Summed):
-        raise ReleaseError(
-            f"of {plan.tree.name_of(levels)} weighted running sums were measured, and intervals of "
-            f"shares are not made from these; share by a release that measured counts"
-        )
-    if depth is not None:
-        if plan.design.is_answerable(levels) or plan.public_depth >= depth - 1:
-            return _along_chain(content, depth)
-        if levels not in plan.noise:
-            name = plan.tree.cuboid_name(depth)
-            raise ReleaseError(f"{name} was not measured; name a level that was")
-    here = answers_of(plan).cells(content.stored, [levels])[levels]
-    errors: JointErrors | None = None
-    if noise.raw and noise.mechanism is not None and len(here):
-        errors = raw_errors(levels, noise.mechanism, len(here))
-    elif here.variance.any():
-        errors = errors_of(plan, levels)
-    return here, errors, noise.raw
-
-
-def _along_chain(content: Content, depth: int) -> _Areas:
-    """Return the areas of a depth of a chain that combines others, or is public."""
-    plan, outline = content.plan, chain_of(content.plan).outline
-    nodes, layers = measured_nodes(content.stored, outline)
-    here = nodes[depth]
-    if not len(here) or depth <= outline.public_depth:
-        return Nodes.exact(here.codes, here.counts), None, False
-    own_subtree = upward(layers if outline.everything else layers[: depth + 1])[depth]
-    top = (*layers[:depth], Layer(*own_subtree, start_of(layers[depth])))
-    final = least_squares(top)[depth]
-    if not np.isfinite(final.variance).all():
-        raise ReleaseError(
-            f"the measurements do not determine {plan.tree.cuboid_name(depth)}; name a level that "
-            f"was measured"
-        )
-    here = replace(here, estimate=final.estimate, variance=final.variance)
-    return here, chain_errors(plan, top), False
 
 
 def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:

@@ -1,6 +1,5 @@
 """Simulation on public or synthetic tables: releases under a seed, against the truth."""
 
-import hashlib
 import math
 import time
 from collections import deque
@@ -28,7 +27,7 @@ from hedgerow.evaluate.method import (
 )
 from hedgerow.evaluate.moments import MOMENTS, SCORES, ErrorSums, score
 from hedgerow.kernels import core_count
-from hedgerow.noise.bits import Bits, ReleaseKey
+from hedgerow.noise.bits import Bits, ReleaseKey, key_of
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
 
@@ -37,11 +36,6 @@ WORKERS = Whole("workers", 1, inf, PlanError)
 
 METRICS = ("rmse", "cumulative_rmse", *SCORES[1:3], *MOMENTS[:2], *SCORES[3:-1], "seconds")
 """The columns of a simulation, each with its Monte Carlo standard error ``*_error``."""
-
-
-def key_of(words: str) -> ReleaseKey:
-    """Return the key that some words stand for; see `seeded_bits`."""
-    return ReleaseKey(hashlib.sha256(f"hedgerow/{words}".encode()).digest())
 
 
 def seeded_bits(seed: int) -> ReleaseKey:

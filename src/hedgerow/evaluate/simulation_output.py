@@ -56,11 +56,10 @@ NOTICE = (
 )
 
 
-def metric_tables(errors: pl.DataFrame, metric: str) -> list[Rows]:
+def metric_rows(errors: pl.DataFrame, metric: str) -> Rows:
     """Return one metric: settings by cuboid, ± the Monte Carlo error, * at a cuboid's least.
 
-    They go by their numbers in `legend`, eight cuboids a table; a setting that does not answer
-    one has a dash there.
+    Cuboids go by their numbers in `legend`; a setting that does not answer one has a dash there.
     """
     cuboids = list(enumerate(errors["cuboid"].unique(maintain_order=True)))
     if metric == "seconds":  # of a run, which is all cuboids
@@ -69,20 +68,16 @@ def metric_tables(errors: pl.DataFrame, metric: str) -> list[Rows]:
     ranges = errors.group_by("cuboid").agg(value.min().alias("least"), value.max().alias("most"))
     marked = metric != "bias2"  # of which the least is no better than one near 0
     least = {each: low if marked and low != high else None for each, low, high in ranges.rows()}
-    tables = []
-    for begin in range(0, len(cuboids), MOST_COLUMNS):
-        few = cuboids[begin : begin + MOST_COLUMNS]
-        rows: Rows = [
-            ("", "setting", *(str(number) if metric != "seconds" else "" for number, _ in few))
-        ]
-        for (name,), part in errors.group_by(["setting"], maintain_order=True):
-            of = {row["cuboid"]: row for row in part.iter_rows(named=True)}
-            if metric == "seconds":
-                of = {each: next(iter(of.values())) for _, each in few}
-            words = [_word(of[c], metric, least[c]) if c in of else "-" for _, c in few]
-            rows.append(("", str(name), *words))
-        tables.append(rows)
-    return tables
+    rows: Rows = [
+        ("", "setting", *(str(number) if metric != "seconds" else "" for number, _ in cuboids))
+    ]
+    for (name,), part in errors.group_by(["setting"], maintain_order=True):
+        of = {row["cuboid"]: row for row in part.iter_rows(named=True)}
+        if metric == "seconds":
+            of = {each: next(iter(of.values())) for _, each in cuboids}
+        words = [_word(of[c], metric, least[c]) if c in of else "-" for _, c in cuboids]
+        rows.append(("", str(name), *words))
+    return rows
 
 
 def _word(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
@@ -109,17 +104,15 @@ def write_simulation(errors: pl.DataFrame, file: BinaryIO, facts: Mapping[str, o
     pq.write_table(table, file)
 
 
-def legend(errors: pl.DataFrame) -> str:
+def legend(errors: pl.DataFrame) -> Rows:
     """Return what the numbers of cuboids mean: along a chain they are depths."""
-    cuboids = errors.select("cuboid", "cells").unique(maintain_order=True).with_row_index()
-    rows: Sequence[tuple[int, str, float]] = cuboids.rows()
-    width = max(len(name) for _, name, _ in rows)
-    return "\n".join(f"{t:>5}  {name:<{width}}  {cells:,.0f} cells" for t, name, cells in rows)
+    cuboids = errors.select("cuboid", "cells").unique(maintain_order=True).iter_rows()
+    numbered = [(str(t), name, f"{cells:,.0f}") for t, (name, cells) in enumerate(cuboids)]
+    return [("", "cuboid", "cells"), *numbered]
 
 
 DRAWN_METRICS = ("rmse", "max_error", "false_discovery_rate")
 MOST_PANELS = 6
-MOST_COLUMNS = 8
 MANY_SETTINGS = 30
 NARROWEST = 7.2
 DRAWN = "Bars are two Monte Carlo standard errors either way."

@@ -143,14 +143,14 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
     return names_of
 
 
-class Form(Protocol):
+class ExportFormat(Protocol):
     """A format, with its options."""
 
     def write(self, release: Release, output: Path) -> None:
         """Write a release to a place that is free, whole or not at all."""
 
 
-def export(directory: str | Path, output: str | Path, form: Form) -> None:
+def export(directory: str | Path, output: str | Path, form: ExportFormat) -> None:
     """Write a release in the format of another tool, from its directory alone.
 
     Costs nothing in privacy: an export has nothing that the directory does not hold.

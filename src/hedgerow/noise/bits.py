@@ -11,6 +11,7 @@ encoding of a place to 64 bytes, 32 that encrypt and 32 that only derive further
 are the AES-256 key stream in counter mode (NIST SP 800-38A, section 6.5), two words a block.
 """
 
+import hashlib
 import operator
 import os
 from dataclasses import dataclass, field
@@ -82,6 +83,14 @@ class ReleaseKey:
     def stream(self, *place: int) -> "KeyedStream":
         """Return the AES-256-CTR stream of a place."""
         return _derive(self.secret, STREAM_LABEL, place)
+
+
+def key_of(words: str) -> ReleaseKey:
+    """Return the key that some words stand for, which anyone can make again: it protects nothing.
+
+    For simulations, and for errors that are drawn of what is public.
+    """
+    return ReleaseKey(hashlib.sha256(f"hedgerow/{words}".encode()).digest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Each kind of noise has a *precision* that a budget buys (`hedgerow.noise.loss`): ε = 1/scale for
 Laplace noise, ρ = 1/(2 sigma2) for the discrete Gaussian. Divide by the sensitivity (l1) or its
 square (l2²) first, where it is not 1. The mean squared error is convex in the precision: see
-`docs/proofs`, "The error of a clipped cell", for that and for the discrete Gaussian's formulas.
+`docs/proofs/noise.md`, "The error of a clipped cell", for that and for the discrete Gaussian's
+formulas.
 """
 
 from abc import ABC, abstractmethod

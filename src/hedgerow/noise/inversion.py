@@ -3,7 +3,7 @@
 With F the distribution function of an integer law and U uniform on [0, 1), ``X = min{k : U <
 F(k)}`` has exactly that law. The table holds t(k) = floor(2⁶⁴ F(k)). If the first threshold that is
 not below the first 64 digits u of U is above u, its k is X; if it equals u, further digits decide
-(`settle`). No floating point takes part. Proof: `docs/proofs`, "Exact inversion".
+(`settle`). No floating point takes part. Proof: `docs/proofs/noise.md`, "Exact inversion".
 """
 
 import math

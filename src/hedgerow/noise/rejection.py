@@ -4,7 +4,7 @@ A *round* of a cell takes three words: a block [bw, bw + w), w = 2**s, drawn exa
 an offset in it and a sign; and a uniform V. The proposal x is accepted if V < exp(-E), with E =
 exponent(|x|) - exponent(bw) (von Neumann 1951). The test in floats is certain beyond a distance of
 2⁻⁵⁰; the rest is settled in exact arithmetic, so floats decide how fast a draw is made, never what
-it is. Round r reads branch r of the stream. Proof: `docs/proofs`, "Exact rejection".
+it is. Round r reads branch r of the stream. Proof: `docs/proofs/noise.md`, "Exact rejection".
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.columns import aligned
 from hedgerow.limits import MOST_CUBOIDS
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Work, deviation
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
@@ -111,7 +111,7 @@ def _size(size: int) -> str:
 
 # Sums off the tree's chain are sums of counts of the first depth that refines them. Each count is
 # clipped at 0, so a sum of n of them with variance V may exceed a true 0 by n √(V / 2π) in
-# expectation, the worst case over all tables: docs/proofs, "Sums off the chain".
+# expectation, the worst case over all tables: docs/proofs/variances.md, "Sums off the chain".
 
 SCHEMA = {"cuboid": pl.String, "cells": pl.Float64, "summands": pl.Float64, "of": pl.String,
           "excess": pl.Float64}  # fmt: skip
@@ -184,7 +184,7 @@ HEADINGS = ("", "cuboid", "cells", "counts a cell", "of", "too high by up to")
 MOST_SHOWN = 5
 
 
-def sums_text(sums: pl.DataFrame, *, everything: bool) -> str:
+def sums_text(sums: pl.DataFrame, *, everything: bool, wide: bool = False) -> str:
     """Return the worst of `sums_off_the_chain` as text, empty where there are none.
 
     Where all nodes are measured (``everything``), sums have unbiased estimates.
@@ -210,10 +210,11 @@ def sums_text(sums: pl.DataFrame, *, everything: bool) -> str:
             "in [workload]."
         )
     )
+    table = aligned([HEADINGS, *rows], left=(1, 4), wide=wide)
     return (
         "Sums that are not a depth of the tree add up counts that are each clipped at 0: they are "
         "too high where the true counts are 0, on average by up to about this many records (worst "
         "case over tables), and too low elsewhere, by the same amount in total:\n\n"
-        f"{aligned([HEADINGS, *rows])}{more}\n\n{way_out} Or make sums that matter "
-        "depths of the tree: refine their levels first."
+        f"{table}{more}\n\n{way_out} Or make sums that matter depths of the tree: refine their "
+        "levels first."
     )

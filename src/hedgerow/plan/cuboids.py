@@ -10,7 +10,7 @@ from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.limits import MOST_CELLS_MEASURED, MOST_SUMMED_BINS, MOST_WHOLE
-from hedgerow.noise.mechanisms import Mechanism, check_registered
+from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
@@ -184,7 +184,8 @@ def check_parts(neighbours: object, mechanism: object, measure: object, workload
     if isinstance(mechanism, type) and hasattr(mechanism, "draw"):
         check_registered(mechanism)
     else:
-        refuse_kind("a mechanism", "the class DiscreteGaussian or DiscreteLaplace", mechanism)
+        kinds = " or ".join(kind.__name__ for kind in MECHANISMS.values())
+        refuse_kind("a mechanism", f"the class {kinds}", mechanism)
     if not isinstance(measure, Measure):
         refuse_kind("measure", "All(), Survivors() or RunningSums()", measure)
     if isinstance(measure, RunningSums) and not isinstance(workload, Chain):

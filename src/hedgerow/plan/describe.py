@@ -1,16 +1,14 @@
-"""A plan written down: as JSON for machines, its price and other tables as text for people."""
+"""A plan written down as JSON."""
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
-from hedgerow.privacy.profile import Profile
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, Json, Texts, format_delta, format_rounded_up
+from hedgerow.text import Json
 
 
 def plan_hash(described: Mapping[str, Any]) -> str:
@@ -65,30 +63,3 @@ def describe_cuboid(tree: Tree, levels: Levels, cuboid_plan: CuboidPlan, *, whol
     if isinstance(cuboid_plan, Summed):
         described["scale"] = cuboid_plan.scale
     return described
-
-
-def price_table(
-    profile: Profile, deltas: Sequence[Exact], stated: Callable[[Exact], Fraction | float]
-) -> str:
-    """Return ε at several δ as aligned text: as it is stated, and by the conversions from ρ."""
-    rows: list[Texts] = [("", "δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke")]
-    for delta in deltas:
-        conversions = (stated, profile.zcdp_epsilon, profile.bureau_epsilon)
-        figures = (format_rounded_up(epsilon(delta)) for epsilon in conversions)
-        rows.append(("", format_delta(delta), *figures))
-    return aligned(rows)
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (1,)) -> str:
-    """Return the rows of a table as text: columns to the right, those of ``left`` to the left.
-
-    In tables by depth the second column, the cuboid, is the one to the left.
-    """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            word.ljust(width) if i in left else word.rjust(width)
-            for i, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )

@@ -163,7 +163,7 @@ class Design(ABC):
     def settler(self, levels: Levels) -> str:
         """Return which way makes the counts of a cuboid whole: families, blocks or fit.
 
-        `docs/proofs`, "Settling", says what they are.
+        `docs/proofs/settling.md`, "Settling", says what they are.
         """
         del levels
         return "families"

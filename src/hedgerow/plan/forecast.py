@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.columns import aligned
 from hedgerow.limits import MOST_LEAVES_FORECAST
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import (
@@ -15,7 +16,6 @@ from hedgerow.plan.cuboids import (
     Public,
     Summed,
 )
-from hedgerow.plan.describe import aligned
 from hedgerow.text import Texts
 
 if TYPE_CHECKING:  # a plan makes its design
@@ -130,13 +130,13 @@ def noise_text(mechanism: Mechanism) -> str:
 
 
 HEADINGS = (
-    "depth", "cuboid", "cells", "share", "noise", "sd", "RMSE", "MAE", "95 % max", "empty seen > 0"
+    "depth", "cuboid", "cells", "RMSE", "MAE", "95 % max", "share", "noise", "sd", "empty seen > 0"
 )  # fmt: skip
 
 _ERRORS = (
-    "In records. sd: standard deviation of the noise of one count. RMSE, MAE: root mean square and "
-    "mean absolute error of the estimates. 95 % max: with 95 % probability no estimate of the "
-    "cuboid is off by more."
+    "In records. RMSE, MAE: root mean square and mean absolute error of the estimates. 95 % max: "
+    "with 95 % probability no estimate of the cuboid is off by more. sd: standard deviation of the "
+    "noise of one count."
 )
 _EMPTY = (
     " empty seen > 0: the share of the cells that are truly 0 whose noisy count is above 0, before "
@@ -161,18 +161,18 @@ def shares_are_relative(price: Fraction) -> str:
     )
 
 
-def forecast_table(frame: pl.DataFrame) -> str:
-    """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as aligned text.
+def forecast_table(frame: pl.DataFrame, *, wide: bool = False) -> str:
+    """Return the rows of a `hedgerow.plan.forecast.forecast` under `HEADINGS`, as `aligned` text.
 
     Only a chain has a column of depths.
     """
     rows = [HEADINGS, *forecast_rows(frame)]
     if frame["depth"].null_count():
-        return aligned([row[1:] for row in rows], left=(0,))
-    return aligned(rows)
+        return aligned([row[1:] for row in rows], left=(0,), wide=wide)
+    return aligned(rows, wide=wide)
 
 
-def forecast_matrix(plan: "Plan", frame: pl.DataFrame) -> str:
+def forecast_matrix(plan: "Plan", frame: pl.DataFrame, *, wide: bool = False) -> str:
     """Return the RMSE of cuboids of two axes as text: levels down and across.
 
     Those of sums of a table that are no cuboid of the workload stand in brackets; blank is what
@@ -194,7 +194,7 @@ def forecast_matrix(plan: "Plan", frame: pl.DataFrame) -> str:
     sums = ", of sums that are no cuboid of the plan in brackets"
     more = sums if any(text.startswith("(") for row in rows for text in row[1:]) else ""
     title = f"RMSE by levels of {names[0]} (down) and {names[1]} (across), in records{more}:"
-    return f"{title}\n\n{aligned([['', *across], *rows], left=(0,))}"
+    return f"{title}\n\n{aligned([['', *across], *rows], left=(0,), wide=wide)}"
 
 
 def _error_text(error: float | None) -> str:
@@ -203,19 +203,20 @@ def _error_text(error: float | None) -> str:
 
 def forecast_rows(frame: pl.DataFrame) -> list[Texts]:
     """Return the rows of a `forecast` in words, under `HEADINGS`; empty words for null."""
-    rows = []
+    rows: list[Texts] = []
     for row in frame.iter_rows(named=True):
-        errors = (row[name] for name in ("noise_sd", "rmse", "mae"))
         positive, share, largest = row["false_positive_share"], row["share"], row["max_95"]
         rows.append(
             (
                 "" if row["depth"] is None else str(row["depth"]),
                 row["cuboid"],
                 f"> {MOST_LEAVES_FORECAST:.1e}" if row["cells"] is None else f"{row['cells']:,}",
+                _error_text(row["rmse"]),
+                _error_text(row["mae"]),
+                "" if largest is None else f"±{math.ceil(largest):,}",
                 "" if share is None else f"{share:.1%}",
                 row["kind"] if row["noise"] is None else row["noise"],
-                *map(_error_text, errors),
-                "" if largest is None else f"±{math.ceil(largest):,}",
+                _error_text(row["noise_sd"]),
                 "" if positive is None else f"{positive:.1%}",
             )
         )

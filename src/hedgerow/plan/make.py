@@ -19,7 +19,7 @@ from hedgerow.plan.defaults import judged_by, measure_for, shares_of
 from hedgerow.plan.facts.facts import Fact, PublicTable, read_facts
 from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import Chain, Workload, workload_for, workload_of
+from hedgerow.plan.workload import AnyWorkload, Chain, Workload, workload_for, workload_of
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.tables.tree import Tree
@@ -33,7 +33,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     neighbours: Neighbours | None = None,
     mechanism: type[Mechanism] = DiscreteGaussian,
     allocation: Allocation | None = None,
-    workload: Workload | None = None,
+    workload: AnyWorkload | None = None,
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
     public: Sequence[Fact | PublicTable] = (),

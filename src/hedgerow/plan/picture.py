@@ -19,6 +19,7 @@ from hedgerow.picture import (
     OCHRE,
     RULE,
     figure_for,
+    figure_of,
     label_rows,
     open_axes,
     power_of_ten,
@@ -85,6 +86,12 @@ def picture_of_forecast(plan: "Plan", path: Path, frame: pl.DataFrame | None = N
     drawn = _Forecast(plan, forecast(plan) if frame is None else frame)
     with figure_for(Path(path), drawn.size, PlanError) as figure:
         drawn.draw(figure)
+
+
+def figure_of_forecast(plan: "Plan") -> Any:
+    """Return the same as a figure of matplotlib."""
+    drawn = _Forecast(plan, forecast(plan))
+    return figure_of(drawn.draw, drawn.size, PlanError)
 
 
 def svg_of_forecast(plan: "Plan", frame: pl.DataFrame) -> bytes | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, check_type
@@ -46,7 +47,7 @@ from hedgerow.plan.facts.facts import Fact
 from hedgerow.plan.facts.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
-from hedgerow.plan.picture import plan_html
+from hedgerow.plan.picture import figure_of_forecast, plan_html
 from hedgerow.plan.planned_spine import NoSpineError, planned_spine
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.tables import PlannedTables
@@ -484,9 +485,9 @@ class Plan:
         return f"Plan({names}; {self.promise.label}; print() shows its table and promise)"
 
     def __str__(self) -> str:
-        """Return the table that `hedgerow plan` shows, and what is promised."""
+        """Return the table that `hedgerow plan --wide` shows, and what is promised."""
         expected = forecast(self)
-        tables = forecast_table(expected), forecast_matrix(self, expected)
+        tables = forecast_table(expected, wide=True), forecast_matrix(self, expected, wide=True)
         chosen = " ".join(self.choices.values())
         near = str(self.optimum or "")
         parts = *tables, chosen, str(self.efficiency), near, str(self.promise), self.public_facts
@@ -495,6 +496,20 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the same as a table, with its picture."""
         return plan_html(self)
+
+    def plot(self) -> Any:
+        """Return the picture of ``hedgerow plan --picture``, a figure of matplotlib.
+
+        Raises:
+            PlanError: matplotlib is not installed.
+
+        Example:
+            >>> tree = hr.Tree([hr.Axis.from_frame("town", {"town": ["a", "b"]}, levels=["town"])])
+            >>> figure = hr.make_plan(tree, budget=hr.Rho("1/8")).plot()
+            >>> [axes.get_title(loc="left") for axes in figure.axes]
+            ['Expected error of a count', 'Share of the budget', 'Empty cells seen above 0']
+        """
+        return figure_of_forecast(self)
 
     @cached_property
     def hash(self) -> str:

@@ -165,7 +165,8 @@ class PlannedSpine(Spine, Joint):
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
 
         That is proved of a cube whose nodes all have the same groups, and of the cuboids of two
-        chains whoever has which groups (docs/proofs, "Coefficients of an estimate").
+        chains whoever has which groups (docs/proofs/coefficients.md, "Coefficients of an
+        estimate").
         """
         public = () if self.public is None else (self.public,)
         if not self._is_whole_cube and not are_two_chains({*self.noise, *public, cuboid}):

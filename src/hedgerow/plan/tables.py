@@ -26,7 +26,7 @@ from hedgerow.estimate.cube.shape import (
     meet,
     summed,
 )
-from hedgerow.estimate.cube.variances import AGREED, Product, nominal_of
+from hedgerow.estimate.cube.variances import AGREED, Groups, nominal_of
 from hedgerow.estimate.intervals import Steps
 from hedgerow.estimate.spine.nested.nested import Nested
 from hedgerow.estimate.workload.fold import Fold
@@ -358,23 +358,30 @@ class PlannedTables(Joint):
             alone.append(np.repeat(many == 1, many))
         return alone
 
-    def is_fixed(self, weights: Product) -> bool:
-        """Return whether a sum is one of public cells, which has no error.
+    def fixed(self, cuboid: Levels, groups: Groups) -> Bool:
+        """Return which sums of a cuboid's cells are sums of public cells, and so without error.
 
-        That is so if it counts all cells below a public one alike, along each axis.
+        A sum is one if it counts all cells below a public one alike, along each axis.
 
         Args:
-            weights: of the sum, a product over axes.
+            cuboid: whose cells.
+            groups: of each axis the sums in the place of its nodes, if any.
+
+        Returns:
+            bool (sums along each axis).
         """
-        if self.public_margin is None:
-            return False
-        for axis, (level, nodes), exact in zip(
-            self.shape.axes, weights, self.public_margin, strict=True
+        axes = list(zip(self.shape.axes, cuboid, groups, strict=True))
+        if (public := self.public_margin) is None:
+            sizes = [axis.sizes[k] if w is None else w.shape[1] for axis, k, w in axes]
+            return np.zeros(sizes, dtype=np.bool_)
+        alike = list[Bool]()
+        for alone, exact, (axis, k, w) in zip(
+            self._alone(cuboid, public), public, axes, strict=True
         ):
-            first = axis.descendant_start(min(level, exact), level)[:-1]
-            if (np.minimum.reduceat(nodes, first) < np.maximum.reduceat(nodes, first)).any():
-                return False
-        return True
+            start = axis.descendant_start(min(k, exact), k)[:-1]
+            ends = [] if w is None else [end.reduceat(w, start) for end in (np.minimum, np.maximum)]
+            alike.append((ends[0] == ends[1]).all(axis=0) if ends else alone)
+        return np.asarray(reduce(np.logical_and.outer, alike))
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""

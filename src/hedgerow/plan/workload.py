@@ -21,33 +21,14 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import Texts
 
 
-class Workload(Protocol):
-    """Which cuboids of a tree a plan measures, releases and forecasts."""
+class AnyWorkload(Protocol):
+    """What a plan is asked to measure: any object that names cuboids of a tree.
 
-    @property
-    def name(self) -> str:
-        """The name in a release file and a manifest."""
+    A plan keeps it as one of the three kinds of `Workload`, which say more.
+    """
 
-    @property
-    def noun(self) -> str:
-        """What sentences call it."""
-
-    @property
-    def fewer(self) -> str:
-        """How a user asks for less of it."""
-
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
-        """Return the cuboids, each after all of them that are coarser.
-
-        Raises:
-            PlanError: the tree has none that fit.
-        """
-
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
-        """Return those that are measured; the counts of the others follow from them."""
-
-    def described(self) -> str | list[str]:
-        """Return what a release file and a manifest say of it."""
+    def named(self, tree: Tree) -> Iterable[Levels]:
+        """Return the cuboids to measure; the counts of the others follow from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +42,8 @@ class Chain:
     """
 
     name: ClassVar[str] = "chain"
-    noun: ClassVar[str] = "a chain"
-    fewer: ClassVar[str] = "insert a level"
+    noun: ClassVar[str] = "a chain"  # what sentences call it
+    fewer: ClassVar[str] = "insert a level"  # how a user asks for less of it
 
     def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
         """Return the cuboid of each depth, coarsest first."""
@@ -224,16 +205,23 @@ def cuboid_like(tree: Tree, name: str) -> Levels | None:
     return levels if levels and any(levels) else None
 
 
-WORKLOADS: dict[str, Workload] = {kind.name: kind for kind in (Chain(), Cube())}
-"""By the name that a release file and a manifest give them."""
+Workload = Chain | Cube | Cuboids
+"""Which cuboids a plan measures, releases and forecasts, as it keeps them.
+
+Each has the ``name`` that manifests give it, and ``cuboids(tree)``: all of them, each after those
+that are coarser.
+"""
+
+WORKLOADS: dict[str, AnyWorkload] = {kind.name: kind for kind in (Chain(), Cube())}
+"""By the name that a release file gives them, and a manifest if a plan keeps them as they are."""
 
 
-def workload_for(tree: Tree, workload: Workload | None) -> Workload:
+def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
     """Return the workload as a plan keeps it: a chain unless given, and each set in one way.
 
     The cube over one axis is a chain; cuboids that make up the chain or the cube are these; those
-    of any other workload are named as the tree does and the chain's are among them, so that what is
-    the same has one hash.
+    of any other workload, registered or not, are named as the tree does and the chain's are among
+    them, so that what is the same has one hash.
 
     Raises:
         PlanError: it is none, or names cuboids that the tree does not have.
@@ -244,7 +232,7 @@ def workload_for(tree: Tree, workload: Workload | None) -> Workload:
         raise PlanError(
             f"a workload must be Chain(), Cube() or Cuboids([…]), got {kind_of(workload)}"
         )
-    if workload in WORKLOADS.values():
+    if isinstance(workload, Chain | Cube):
         return workload
     named = sorted(set(workload.named(tree)), key=fineness)
     if set(named) == set(tree.chain):
@@ -254,8 +242,8 @@ def workload_for(tree: Tree, workload: Workload | None) -> Workload:
     return Cuboids([tree.name_of(levels) for levels in named])
 
 
-def workload_of(described: str | Sequence[str]) -> Workload:
-    """Return the workload that `Workload.described` describes.
+def workload_of(described: str | Sequence[str]) -> AnyWorkload:
+    """Return the workload whose ``described`` this is.
 
     Raises:
         KeyError: it describes none.

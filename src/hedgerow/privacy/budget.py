@@ -41,7 +41,7 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
 
     Canonne, Kamath & Steinke 2020, Proposition 12 with Corollary 13, at about the best order; every
     order is valid, so what is proved is the value at the order used, rounded up, and at least 0.
-    Derivation: `docs/proofs`, "What ρ says of (ε, δ)".
+    Derivation: `docs/proofs/privacy.md`, "What ρ says of (ε, δ)".
     """
     order = _best_order(rho, delta)
     alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
@@ -84,7 +84,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     composition buys less noise.
 
     The result is lowered until the upper bound of its ε is seen to be within the budget, so the
-    proof rests on that one comparison (`docs/proofs`, "What ρ says of (ε, δ)").
+    proof rests on that one comparison (`docs/proofs/privacy.md`, "What ρ says of (ε, δ)").
 
     Returns:
         ρ > 0 with a power of ten as its denominator (or reduced from one).

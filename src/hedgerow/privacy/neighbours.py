@@ -140,7 +140,7 @@ class AddRemove(Neighbours):
     """Neighbours differ by adding or removing one unit: at most m records (unbounded neighbours).
 
     At every depth, the total included, ‖change‖₁ ≤ m and ‖change‖₂² ≤ m²; all m records in one node
-    attain both. Proof: `docs/proofs`, "Sensitivities".
+    attain both. Proof: `docs/proofs/privacy.md`, "Sensitivities".
 
     Example:
         >>> print(hr.AddRemove(contributions=3).describe())
@@ -180,7 +180,7 @@ class Replace(Neighbours):
     At every depth from 1 on ‖change‖₁ ≤ 2m and ‖change‖₂² ≤ 2m², attained where all m records move
     from one node to another. The total changes by nothing if every unit has exactly m records, else
     by at most m; then the worst case is one of two: the records come or go, or all move. Proofs:
-    `docs/proofs`, "Sensitivities".
+    `docs/proofs/privacy.md`, "Sensitivities".
 
     Attributes:
         exactly: every unit has exactly m records, so the total is public. If False, a unit has

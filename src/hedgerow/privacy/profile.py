@@ -13,7 +13,7 @@ floats that leave this module are rounded towards more reported loss.
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +22,7 @@ from typing import Any
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import Bounds, Losses, gather_losses
+from hedgerow.notebook import block, html_table, paragraph
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.domination import Domination, Gaussians
 from hedgerow.privacy.accountant.lattice_convolution import TooFineError
@@ -36,8 +37,10 @@ from hedgerow.privacy.budget import (
 )
 from hedgerow.privacy.neighbours import Norm
 from hedgerow.privacy.use import Guarantee, Use
-from hedgerow.text import Exact, Json, exact_or_smaller, format_delta, format_rounded_up
+from hedgerow.text import Exact, Json, Rows, exact_or_smaller, format_delta, format_rounded_up
 
+DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10", "1e-12")
+"""The δ at which ε is usually shown."""
 FALSE_ALARMS = 0.05
 """How often an attacker may be wrong, in what is said of attackers (`Profile.power`)."""
 
@@ -309,6 +312,30 @@ class Profile:
         if not parts:
             return "The composition has neither a ρ nor a pure ε; ask for ε at a δ."
         return f"{who} {' and '.join(parts)}."
+
+    def prices(
+        self,
+        deltas: Sequence[Exact] = DELTAS,
+        stated: Callable[[Exact], Fraction | float] | None = None,
+    ) -> Rows:
+        """Return ε at several δ in words: as it is stated, exactly unless told, and from ρ.
+
+        The headings are the first row.
+        """
+        ways = stated or self.epsilon, self.zcdp_epsilon, self.bureau_epsilon
+        return [
+            ("δ", "ε", "from ρ, optimally", "from ρ, Bun & Steinke"),
+            *(
+                (format_delta(delta), *(format_rounded_up(epsilon(delta)) for epsilon in ways))
+                for delta in deltas
+            ),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the cost in a sentence, and ε at several δ."""
+        headings, *rows = self.prices()
+        whom = "Noise alone does not say whom it protects: the promise of a plan does."
+        return block(paragraph(f"{self.statement()} {whom}"), html_table(headings, rows))
 
     def to_dict(self) -> Json:
         """Return the composition and its exact costs as JSON; fractions are text."""

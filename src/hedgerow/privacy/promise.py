@@ -16,11 +16,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from hedgerow.notebook import block, html_table, paragraph
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
-from hedgerow.privacy.profile import FALSE_ALARMS, Profile
+from hedgerow.privacy.profile import DELTAS, FALSE_ALARMS, Profile
 from hedgerow.privacy.use import Use
-from hedgerow.text import Exact, exact_or_smaller, format_percent
+from hedgerow.text import (
+    Exact,
+    exact_or_smaller,
+    format_delta,
+    format_percent,
+    format_rounded_up,
+)
 
 DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
@@ -66,14 +73,19 @@ class Protection:
         object.__setattr__(self, "restrictions", tuple(ordered))
 
     @property
-    def label(self) -> str:
-        """All of it in a few words, to tell it from others."""
+    def kind(self) -> str:
+        """Who is protected, in a few words."""
         parts = [self.neighbours.name, f"contributions {self.neighbours.contributions}"]
         if self.neighbours.unit is not None:
             parts.append(f"unit {self.neighbours.unit!r}")
         if self.neighbours.total_is_public:
             parts.append("total public")
-        return "; ".join([", ".join(parts), *map(str, self.restrictions)])
+        return ", ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """All of it in a few words, to tell it from others."""
+        return "; ".join([self.kind, *map(str, self.restrictions)])
 
     def among(self, sentence: str, *, again: bool = False) -> str:
         """Return a sentence that promises with the tables between which it holds, if not all.
@@ -168,6 +180,16 @@ class Promise:
         ]
         return " ".join(filter(None, parts))
 
+    def answer(self, delta: Exact) -> str:
+        """Return what was asked for, or ε at δ, with all that it depends on, in a line."""
+        pure, rho = self.profile.pure_epsilon, self.profile.rho
+        figure = f"ε = {format_rounded_up(self.epsilon(delta))} at δ = {format_delta(delta)}"
+        if self.budget is None and pure is not None:
+            figure = f"ε = {format_rounded_up(pure)}"
+        elif self.budget is None and rho is not None:
+            figure = f"ρ = {format_rounded_up(rho)}, {figure}"
+        return self.protection.among(f"{figure} ({self.protection.kind}).")
+
     @property
     def attacker(self) -> str:
         """What an attacker can find out at most, in a sentence (`Profile.power`).
@@ -191,16 +213,29 @@ class Promise:
         satisfied = self.profile.statement(who="satisfies").removesuffix(".")
         return f"{satisfied}; {self.protection.label}"
 
+    @property
+    def deltas(self) -> list[Exact]:
+        """The δ at which ε is shown, that of the budget first."""
+        own = [] if self.budget is None else [self.budget.delta]
+        return [*own, *(delta for delta in DELTAS if Fraction(delta) not in own)]
+
     def __str__(self) -> str:
         return self.statement()
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the promise, what an attacker learns, ε at several δ."""
+        headings, *rows = self.profile.prices(self.deltas, self.epsilon)
+        said = f"{self}\n\n{self.attacker}"
+        return block(paragraph(said), html_table(headings, rows))
 
 
 def _joined(clauses: Sequence[str]) -> str:
     return " and ".join(clauses)
 
 
-# Several releases together are priced by the worst combination of their cases: `docs/proofs`,
-# "Several releases together". Where a release has several cases the figures are bounds, not exact.
+# Several releases together are priced by the worst combination of their cases:
+# `docs/proofs/releases.md`, "Several releases together". Where a release has several cases the
+# figures are bounds, not exact.
 
 MOST_COMBINATIONS = 64
 

@@ -5,18 +5,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.declared import Whole
 from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.intervals import Confidence
+from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
-from hedgerow.release.answers.questions import every_cell, noisy_table, sums_of
+from hedgerow.release.answers.joint_errors import cells_with_errors
+from hedgerow.release.answers.questions import answers_of, every_cell, noisy_table, sums_of
+from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas, pairs_of_levels, rates
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -44,6 +49,7 @@ from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
+DRAWS = Whole("draws", 1, inf, ReleaseError)
 
 
 @dataclass(frozen=True)
@@ -123,10 +129,8 @@ class Release:
         return f"Release({', '.join(self.plan.cuboids)}; {self.content.total:,} records released)"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first cuboid below the total, as `show` does."""
-        finer = [levels for levels in self.plan.levels if any(levels)]
-        first = (finer or self.plan.levels)[0]  # the total may be all there is
-        return self.show(self.plan.tree.name_of(first))._repr_html_()
+        """Return what a notebook shows: what `show` does of its own accord."""
+        return self.show()._repr_html_()
 
     @property
     def plan(self) -> Plan:
@@ -182,12 +186,16 @@ class Release:
         return frame.with_columns(pl.Series(CONTRADICTED, flags))
 
     def show(
-        self, level: str, *, rows: int = SHOWN_ROWS, confidence: Confidence | None = None
+        self,
+        level: str | None = None,
+        *,
+        rows: int = SHOWN_ROWS,
+        confidence: Confidence | None = None,
     ) -> ShownCounts:
         """Return the largest counts of a cuboid, as a notebook shows them.
 
         Args:
-            level: its name, as in `level`.
+            level: its name, as in `level`; the first one below the total unless given.
             rows: at most so many counts.
             confidence: of the intervals, 95 % for each of them unless given.
 
@@ -201,6 +209,9 @@ class Release:
             ReleaseError: no such cuboid, no rows, or a confidence that is a bare number.
         """
         ROWS(rows)
+        if level is None:
+            finer = [levels for levels in self.plan.levels if any(levels)]
+            level = self.plan.tree.name_of((finer or self.plan.levels)[0])
         every = self.level(level, confidence=confidence)
         largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
         sure, levels = confidence or USUAL, self._levels(level, None)
@@ -208,6 +219,27 @@ class Release:
             " for all at once" if sure.simultaneous else " each"
         )
         return ShownCounts(self.plan, levels, largest, len(every), words)
+
+    def plot(
+        self,
+        level: str | None = None,
+        *,
+        rows: int = SHOWN_ROWS,
+        confidence: Confidence | None = None,
+    ) -> Any:
+        """Return the picture of the counts that `show` gives: a figure of matplotlib.
+
+        Raises:
+            ReleaseError: as `show`, or matplotlib is not installed.
+
+        Example:
+            >>> towns = {"town": ["a", "b"], "people": [900, 3000]}
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["town"])])
+            >>> plan = hr.make_plan(tree, budget=hr.EpsilonDelta("1", "1e-8"))
+            >>> release = hr.release(hr.Counts.from_frame(tree, towns, count="people"), plan)
+            >>> release.plot("town").savefig("towns.png")
+        """
+        return self.show(level, rows=rows, confidence=confidence).plot()
 
     def cuboid(self, confidence: Confidence | None = USUAL, /, **levels: str) -> pl.DataFrame:
         """Return the released counts by any choice of one level an axis, with their errors.
@@ -287,6 +319,226 @@ class Release:
         areas = Lookup.of(self.plan.tree, lookup, column, names=names, codes=codes)
         frame = sums_of(self.content, Sums(self.plan, by or {}, areas), confidence)
         return frame if names is None else areas.with_names(frame)
+
+    def ratio(
+        self,
+        numerator: Mapping[str, str] | str | None = None,
+        denominator: Mapping[str, str] | str | Any | None = None,
+        *,
+        areas: Any = None,
+        column: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        by: Mapping[str, str] | None = None,
+        confidence: Confidence = USUAL,
+    ) -> pl.DataFrame:
+        """Return shares of a parent or of a category, ratios of areas, and rates.
+
+        Args:
+            numerator: axis = level, as `cuboid` takes them; with ``areas`` the code of one, or None
+                for each.
+            denominator: axis = level of cells that contain those of the numerator, {} for all
+                records; with ``areas`` the code of one, or None for all of the axis. Or a data
+                frame or file of public numbers: codes of the numerator, and a column of numbers
+                above 0.
+            areas: of your own, as `areas` takes them, with ``column`` and ``codes``.
+            column: that holds the areas.
+            codes: column → level or column of the release.
+            by: with ``areas``, axis = level of the other axes.
+            confidence: of the sets, 95 % for each of them unless given; where it is simultaneous,
+                it is that all rows hold at once, as rankings need it.
+
+        Returns:
+            One row a cell with a positive count, or an area: its codes, ``count``, ``of`` (the
+            denominator), their ``ratio``, and ``low`` to ``high``, which holds the true ratio with
+            the given confidence (`hedgerow.estimate.ratios`): from the joint law of both unbiased
+            estimates, shares cut to 0..1. Where the denominator may be 0, the set is not
+            ``bounded``, and ``high`` may be null; where both may be 0, there is no ratio. It is
+            ``contradicted`` where the released ratio lies outside the sets that hold for all rows
+            at once.
+
+        Raises:
+            TableError: no such column, area or code; or no public number for a row.
+            ReleaseError: no such level, the denominator does not contain the numerator, or errors
+                are unknown.
+
+        Example:
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> release = hr.release(counts, hr.make_plan(tree, budget=budget))
+            >>> shares = release.ratio({"place": "town"}, {"place": "county"})
+            >>> shares.columns
+            ['county', 'town', 'count', 'of', 'ratio', 'low', 'high', 'bounded', 'contradicted']
+        """
+        sure = confidence or USUAL
+        check_confidence(sure)
+        is_public = denominator is not None and not isinstance(denominator, Mapping | str)
+        if areas is None:
+            if not isinstance(numerator, Mapping):
+                raise ReleaseError(
+                    'name the levels of the numerator, ratio({"place": "town"}, {"place": '
+                    '"county"}), or give areas'
+                )
+            if is_public:
+                frame = self.cuboid(sure, **numerator)
+                return rates(frame, label_columns(self.plan, numerator), denominator)
+            if not isinstance(denominator, Mapping):
+                raise ReleaseError(
+                    'name the levels of the denominator, {"place": "county"} or {} for all '
+                    "records, or give a table of public numbers"
+                )
+            return pairs_of_levels(self.content, numerator, denominator).ratios(sure)
+        lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
+        if is_public:
+            frame = sums_of(self.content, Sums(self.plan, by or {}, lookup), sure)
+            keys = frame.columns[: frame.columns.index(COUNT)]
+            return rates(frame, keys, denominator)
+        pairs = area_numbers(lookup, *_names(numerator, denominator))
+        return pairs_of_areas(self.content, by or {}, lookup, pairs).ratios(sure)
+
+    def difference(
+        self,
+        first: str,
+        second: str,
+        areas: Any,
+        *,
+        column: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        by: Mapping[str, str] | None = None,
+        confidence: Confidence = USUAL,
+    ) -> pl.DataFrame:
+        """Return by how much the count of one area is above that of another.
+
+        Args:
+            first: the code of an area.
+            second: of another.
+            areas: of your own, as `areas` takes them.
+            column: that holds the areas.
+            codes: column → level or column of the release.
+            by: axis = level of the other axes.
+            confidence: of the intervals.
+
+        Returns:
+            One row a combination of ``by``: the first area, its codes, and of the difference
+            ``count``, ``estimate``, ``standard_error``, ``low``, ``high`` and ``contradicted``, as
+            `areas` has them. Where the interval holds 0, no difference can be told.
+
+        Raises:
+            TableError: no such column, area or code.
+            ReleaseError: errors are unknown, or take too long.
+
+        Example:
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> release = hr.release(counts, hr.make_plan(tree, budget=budget))
+            >>> sides = {"town": ["a1", "a2", "b1"], "side": ["north", "south", "north"]}
+            >>> bool(release.difference("south", "north", sides)["low"][0] > 0)
+            True
+        """
+        check_confidence(confidence)
+        lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
+        pairs = area_numbers(lookup, first, second)
+        return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(confidence)
+
+    def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
+        """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
+
+        Errors of a release have a known law, whatever the true counts, so that anyone may draw
+        them: their randomness is made from the seed, never from the key of the release. A model
+        that is fitted to ``estimate - error_1``, ``estimate - error_2``, … and to the estimates
+        tells what the noise of the release adds to its own errors: estimates are unbiased, released
+        counts are not quite.
+
+        Args:
+            level: a cuboid of the plan by its name, of which counts were measured.
+            n: how many draws.
+            seed: the same seed gives the same draws.
+
+        Returns:
+            One row a measured cell, listed or not, as ``level(all=True)`` has them: its codes,
+            ``count``, ``estimate``, and ``error_1`` to ``error_n``, records. Noise of the cells
+            themselves is drawn exactly, that of many counts below them by a normal law
+            (`hedgerow.release.answers.joint_errors`).
+
+        Raises:
+            ReleaseError: no such cuboid, or nothing tells of its cells together.
+
+        Example:
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> release = hr.release(counts, hr.make_plan(tree, budget=budget))
+            >>> release.draws("town", 2).columns
+            ['county', 'town', 'count', 'estimate', 'error_1', 'error_2']
+        """
+        DRAWS(n)
+        levels = self._levels(level, None)
+        cells, joint, _ = cells_with_errors(self.content, levels)
+        if len(cells) * n > MOST_BOOTSTRAPPED:
+            raise ReleaseError(
+                f"{len(cells):,} cells with {n:,} draws fill the memory; ask for fewer draws, or "
+                "for a coarser level"
+            )
+        errors = np.zeros((n, len(cells))) if joint is None else joint(n, seed)
+        columns = {COUNT: cells.counts, ESTIMATE: cells.estimate} | {
+            f"error_{k}": each for k, each in enumerate(errors, 1)
+        }
+        return label_nodes(self.plan.tree, levels, cells.codes, **columns)
+
+    def covariance(self, level: str) -> tuple[pl.DataFrame, Factors]:
+        """Return the covariance of a cuboid's estimates, for those who model counts.
+
+        The error of a linear function of the estimates, such as the coefficients of a regression,
+        follows from it; the noise of a release is not independent from cell to cell, so that usual
+        standard errors are wrong.
+
+        Args:
+            level: a cuboid of the plan by its name.
+
+        Returns:
+            One row a measured cell, listed or not: its codes, ``count`` and ``estimate``; and in
+            the same order the covariance (records²) as sparse factors: ``factors.times(x)`` is C x,
+            ``factors.dense()`` is C.
+
+        Raises:
+            ReleaseError: no such cuboid; or its covariance has no sparse factors, as cuboids are
+                named whose axes nest in several ways, or noise is narrow: `draws` tells its errors.
+
+        Example:
+            >>> import numpy as np
+            >>> import polars as pl
+            >>> towns = pl.DataFrame({"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]})
+            >>> tree = hr.Tree([hr.Axis.from_frame("place", towns, levels=["county", "town"])])
+            >>> people = towns.with_columns(people=pl.Series([900, 3000, 500]))
+            >>> counts = hr.Counts.from_frame(tree, people, count="people")
+            >>> budget = hr.EpsilonDelta("1", "1e-8")
+            >>> plan = hr.make_plan(tree, budget=budget, measure=hr.All())
+            >>> cells, factors = hr.release(counts, plan).covariance("town")
+            >>> variance_of_total = factors.times(np.ones(3)).sum()
+            >>> bool(np.isclose(variance_of_total, factors.dense().sum()))
+            True
+        """
+        levels, plan = self._levels(level, None), self.plan
+        answers = answers_of(plan)
+        cells = answers.cells(self.content.stored, [levels]).get(levels)
+        factors = None if cells is None else answers.factors(self.content, levels, cells)
+        if cells is None or factors is None:
+            raise ReleaseError(
+                f"the covariance of {plan.tree.name_of(levels)} has no sparse factors here; ask "
+                f"for draws of its errors: release.draws({plan.tree.name_of(levels)!r}, 1000)"
+            )
+        columns = {COUNT: cells.counts, ESTIMATE: cells.estimate}
+        return label_nodes(plan.tree, levels, cells.codes, **columns), factors
 
     def records(
         self, level: str | None = None, *, depth: int | None = None, rows: int = ROWS_AT_ONCE
@@ -377,6 +629,21 @@ class Release:
             fault = f"{plan.workload.noun} has no depths; name a cuboid"
         listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]
         raise ReleaseError(f"{fault}; there are {', '.join(listed)}{hint}")
+
+
+def _names(numerator: object, denominator: object) -> tuple[str | None, str | None]:
+    """Return the areas that a ratio names.
+
+    Raises:
+        ReleaseError: levels are named beside areas.
+    """
+    for given in (numerator, denominator):
+        if given is not None and not isinstance(given, str):
+            raise ReleaseError(
+                "beside areas, numerator and denominator are codes of areas; name levels of the "
+                'other axes with by={"age": "band"}'
+            )
+    return cast("tuple[str | None, str | None]", (numerator, denominator))
 
 
 def check_confidence(confidence: object) -> None:

@@ -7,17 +7,19 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
     GREEN,
+    figure_of,
     label_rows,
     row_names,
     rows_height,
     svg_of,
+    write_heading,
     write_thousands,
 )
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.picture import counts_of, promise_html, title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
@@ -49,7 +51,9 @@ class ShownCounts:
     def __str__(self) -> str:
         """Return the same as aligned text."""
         labels = len(self._labels()[0])
-        table = aligned([self._headings(), *self._rows()], left={*range(labels), labels + 2})
+        table = aligned(
+            [self._headings(), *self._rows()], left={*range(labels), labels + 2}, wide=True
+        )
         return f"{self._title()}\n{self._about()}\n\n{table}\n\n{self.plan.promise}"
 
     def _repr_html_(self) -> str:
@@ -61,6 +65,20 @@ class ShownCounts:
             self._picture(),
             promise_html(self.plan),
         )
+
+    def plot(self) -> Any:
+        """Return its picture with title and intervals in words, a figure of matplotlib.
+
+        Raises:
+            ReleaseError: matplotlib is not installed.
+        """
+        names = self._row_names()
+
+        def draw(figure: Any) -> None:
+            write_heading(figure, self._title(), self._about())
+            self._draw(figure, names)
+
+        return figure_of(draw, (WIDTH, rows_height(names)), ReleaseError)
 
     def _title(self) -> str:
         return title_of(self.plan, "A release")
@@ -104,10 +122,13 @@ class ShownCounts:
         ]
 
     def _picture(self) -> str:
-        names = row_names(self._short(words) for words in self._labels()[1])
+        names = self._row_names()
         size = WIDTH, rows_height(names)
         drawn = svg_of(lambda figure: self._draw(figure, names), size, ReleaseError)
         return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
+
+    def _row_names(self) -> list[str]:
+        return row_names(self._short(words) for words in self._labels()[1])
 
     def _short(self, words: list[str]) -> str:
         """Return a cell as it stands beside its row: the finest name of each axis, or the last two.

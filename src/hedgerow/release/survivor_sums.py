@@ -13,7 +13,7 @@ mean 0 and the variance Σ σ_t² (w_t(b) - w_t-1(parent))², and the first sum 
 what nodes released as 0 have in C but for a part w_t of all that they have. The second sum is a
 model of that: such a node has κ σ_t records on average, the same κ at all depths, measured by what
 the depths lose from one to the next; and its records are spread as those released, axis by axis
-(m_t). ``docs/proofs``, "Sums off a chain below survivors".
+(m_t). ``docs/proofs/survivors.md``, "Sums off a chain below survivors".
 """
 
 from collections.abc import Sequence

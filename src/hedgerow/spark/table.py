@@ -199,15 +199,23 @@ def read_source(session: Any, text: str, query: str | None = None) -> Frame:
 def read_files(session: Any, path: str) -> Frame:
     """Return the rows of a CSV file, or of a file or folder of Parquet, that Spark can reach.
 
+    Another format of files is another branch here.
+
     Raises:
-        TableError: there is none.
+        TableError: there is none, or its name ends as those of neither.
         MachineError: Spark failed.
     """
     what = f"the table {path}"
+    known = re.search(r"\.(csv|tsv|txt|parquet|pq)(\.\w+)?$", path.lower())
+    suffix = re.search(r"\.[a-z]\w*$", path.lower())
+    if known is None and suffix is not None:
+        raise TableError(
+            f"{what} ends in {suffix[0]}, and Spark reads CSV (.csv, .tsv, .txt) and Parquet "
+            f"(.parquet, .pq): convert it, or write / behind the name of a folder of Parquet files"
+        )
+    is_csv = known is not None and known[1] in {"csv", "tsv", "txt"}
     with table_errors(what):
-        if re.search(r"\.(csv|tsv|txt)(\.\w+)?$", path.lower()):
-            return _csv(session, path, what)
-        return session.read.parquet(path)
+        return _csv(session, path, what) if is_csv else session.read.parquet(path)
 
 
 def jdbc_query(url: str, query: str) -> str:

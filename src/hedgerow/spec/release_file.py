@@ -1,6 +1,7 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
@@ -14,7 +15,7 @@ from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
 from hedgerow.plan.facts.facts import PublicTable, Zeros
-from hedgerow.plan.workload import WORKLOADS, Cuboids, Workload
+from hedgerow.plan.workload import WORKLOADS, AnyWorkload, Cuboids
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Replace
 from hedgerow.spec.axis_section import AxisSection
@@ -104,6 +105,9 @@ else:
     WorkloadName = Literal[tuple(WORKLOADS)]
 """The names under which mechanisms and workloads are registered."""
 
+PURE = [name for name, kind in MECHANISMS.items() if isinstance(kind.price, InEpsilon)]
+"""The mechanisms that are bought with a pure ε."""
+
 
 class TableSection(Section):
     """``[table]``: where the records are."""
@@ -126,13 +130,15 @@ class WorkloadSection(Section):
     cuboids: Annotated[
         WorkloadName | list[str],
         fitting(
-            'must be "chain", "cube" or a list of names, such as ["origin.region"]', *WORKLOADS
+            f"must be {', '.join(map(dumps, WORKLOADS))} or a list of names, such as "
+            f'["origin.region"]',
+            *WORKLOADS,
         ),
     ] = "chain"
     chain: bool = False
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> AnyWorkload:
         """Return the workload, or raise a PlanError for cuboids that cannot be named."""
         if isinstance(self.cuboids, list):
             return Cuboids(self.cuboids, chain=self.chain)
@@ -168,7 +174,8 @@ class BudgetSection(Section):
             ("rho",): Rho, ("epsilon",): Epsilon, ("epsilon", "delta"): EpsilonDelta,
         }  # fmt: skip
         rule = (
-            "give one budget: rho, or epsilon with delta, or (for discrete-laplace) epsilon alone;"
+            f"give one budget: rho, or epsilon with delta, or (for {' or '.join(PURE)}) epsilon "
+            f"alone;"
         )
         return made_of(self, {"epsilon", "delta", "rho"}, kinds, rule)
 
@@ -316,12 +323,10 @@ def neighbours_of(privacy: PrivacySection, unit: str | None) -> Neighbours:
 def budget_of(privacy: PrivacySection) -> Budget:
     """Return the budget of a section, or raise unless the mechanism can spend it."""
     budget = privacy.budget("[privacy]")
-    if isinstance(budget, Epsilon) and not isinstance(
-        MECHANISMS[privacy.mechanism].price, InEpsilon
-    ):
+    if isinstance(budget, Epsilon) and privacy.mechanism not in PURE:
         raise SpecError(
             f"[privacy] {privacy.mechanism} noise has no pure epsilon; add a delta {WELL_BELOW}, "
-            f'or give rho, or use mechanism = "discrete-laplace"'
+            f"or give rho, or use mechanism = {' or '.join(map(dumps, PURE))}"
         )
     return budget
 

@@ -39,7 +39,7 @@ def bounded_sql(leaves: list[str], contributions: int, carried: Sequence[str] = 
 
     The records of a unit stand in the order of a hash of the unit, the leaf, and which of the
     unit's records in that leaf it is; the first ``contributions`` are kept. So what is kept of a
-    unit depends on its own records alone: `docs/proofs`, "Bounding contributions".
+    unit depends on its own records alone: `docs/proofs/privacy.md`, "Bounding contributions".
     """
     names = ", ".join(leaves)
     # the unit stands last, so that no two records write the same text

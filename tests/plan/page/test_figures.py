@@ -29,17 +29,18 @@ from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from tests.plan.page.javascript import run
+from tests.plan.page.test_points import with_budgets
 from tests.plan.page.test_solver import NAMED, ages, random_shares, uneven
 
 SCRIPTS = ["solver.js", "accountant.js", "points.js"]
 ASK = """
 const { solver, points, asked } = given;
-return asked.map(([k, shares, value]) => {
+return asked.map(([k, shares, place]) => {
   const division = k === null ? null : points.divisions[k];
   const own = division ? division.shares : shares;
-  const bought = boughtBy(solver, points, division, own, value);
-  const told = epsilonAt(solver, points, division, own, value);
-  const errors = variancesOf(solver, division ?? { shares }, bought.whole).map(Math.sqrt);
+  const bought = boughtBy(solver, points, division, own, place);
+  const told = epsilonAt(solver, points, division, own, place);
+  const errors = variancesOf(solver, division ?? { shares }, bought.whole, place).map(Math.sqrt);
   return { ...bought, errors, epsilon: told.epsilon, isEpsilonBound: told.isBound,
     cost: costOf(solver, points, "ρ", own, bought),
     ...powerOf(compositionOf(solver, own)(bought.most)) };
@@ -117,8 +118,8 @@ def _random_division(drawn, plan, solver):
     return [float(s) for s in own], own
 
 
-def _points(table, neighbours, budget, drawn):
-    """A page, what is asked of it, and a plan made for each."""
+def _points(table, neighbours, budget, drawn, monkeypatch):
+    """A page of random budgets, what is asked of it, and a plan made for each."""
     mechanism = DiscreteLaplace if budget == "epsilon" else DiscreteGaussian
     options = TABLES[table] | {"neighbours": neighbours, "mechanism": mechanism}
     delta = str(drawn.choice(DELTAS))
@@ -128,24 +129,23 @@ def _points(table, neighbours, budget, drawn):
     else:
         plan = make_plan(budget=own, **options)
     solver = solver_of(plan)
-    points, asked, plans = points_of(plan, is_fixed=solver["kind"] == "fixed"), [], []
     low, high = (0.002, 3.9) if budget == "rho" else (0.06, 9.9)
-    for n in range(POINTS):
-        value = float(f"{np.exp(drawn.uniform(np.log(low), np.log(high))):.3g}")
-        if n % 5 == 4:
-            value = float(drawn.choice(points["values"]))
+    logs = drawn.uniform(np.log(low), np.log(high), POINTS)
+    values = with_budgets(monkeypatch, [f"{value:.3g}" for value in np.exp(logs)])
+    points, asked, plans = points_of(plan, is_fixed=solver["kind"] == "fixed"), [], []
+    for n, value in enumerate(values):
         if solver["kind"] == "fixed" or n % 3 == 2:
             ways = divisions(plan)
             k = int(drawn.integers(len(ways)))
             way = Division("tried", ways[k].plan, None, keeps=True)
-            made = way.at(Fraction(str(value)))
-            asked.append((k, None, value))
+            made = way.at(value)
+            asked.append((k, None, n))
         else:
             carried, shares = _random_division(drawn, plan, solver)
             made = make_plan(
                 budget=_budget(budget, value, delta), allocation=Shares(shares), **options
             )
-            asked.append((None, carried, value))
+            asked.append((None, carried, n))
         plans.append(made)
     return run(SCRIPTS, ASK, {"solver": solver, "points": points, "asked": asked}), plans, points
 
@@ -163,19 +163,19 @@ def _compare(name, key, page, plan, *, is_bound):
 
 
 @pytest.fixture
-def _without_fair(monkeypatch):
+def _few_divisions(monkeypatch):
     """Divisions that take long to find are left to `test_points` and to pages in a browser."""
-    quick = [each for each in page_points._others() if each[0] != "fair"]
+    quick = [each for each in page_points._others() if each[0] == "equal"]
     monkeypatch.setattr(page_points, "_others", lambda: quick)
 
 
 @pytest.mark.sweep(2)
-@pytest.mark.usefixtures("few_budgets", "_without_fair")
+@pytest.mark.usefixtures("_few_divisions")
 @pytest.mark.parametrize("place", range(len(SAMPLE)))
-def test_every_figure_of_the_page_is_that_of_the_plan_or_a_little_above(place):
+def test_every_figure_of_the_page_is_that_of_the_plan_or_a_little_above(place, monkeypatch):
     table, neighbours, budget = SAMPLE[place]
     drawn = np.random.default_rng([29, PAGES.index(SAMPLE[place])])
-    found, plans, points = _points(table, neighbours, budget, drawn)
+    found, plans, points = _points(table, neighbours, budget, drawn, monkeypatch)
     name = _name_of(neighbours)
     for one, made in zip(found, plans, strict=True):
         promise, is_bound = made.guarantee, one["isBound"]

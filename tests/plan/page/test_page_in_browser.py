@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -16,22 +15,23 @@ from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.page import points
 from hedgerow.plan.page.page import Simulated, planning_page
-from hedgerow.plan.page.points import Budgets
+from hedgerow.plan.page.points import Budgets, Division
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import Cube
 from hedgerow.privacy.budget import EpsilonDelta, Rho
-from hedgerow.privacy.neighbours import AddRemove
+from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
+from tests.browser import barriers
 from tests.parts import CHROMIUM
 from tests.plan.page.test_solver import CHAIN
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
 MOST_NODES = 12 * 20 + 120
-"""That a move makes: a dozen for each of 20 cuboids, and those of the curve."""
+"""That a move makes: a dozen for each of 20 cuboids, and those of the head and of the foot."""
 
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 
@@ -59,12 +59,25 @@ def moved(tab, selector, value):
     )
 
 
+def told(tab, selector="#shown"):
+    return tab.locator(selector).inner_text().replace("\u00a0", " ")
+
+
+def statistics(tab):
+    """Open what is folded, and wait until it is drawn."""
+    tab.locator("#statistics summary").click()
+    tab.locator("#errors tr").first.wait_for()
+    return tab.locator("#statistics")
+
+
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory):
     plan = make_plan(CHAIN, budget=EpsilonDelta("1", "1e-8"), measure=Survivors())
     plan = plan.described(Description(title="Residents of Valmara", unit="residents"))
+    quick = [each for each in points._others() if each[0] != "fair"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(points, "CERTIFIED", {"1"})  # of three times as many by default
+        patch.setattr(points, "MANTISSAS", ("1", "3"))  # of three times as many by default
+        patch.setattr(points, "_others", lambda: quick)
         return plan, a_page(tmp_path_factory.mktemp("page"), plan)
 
 
@@ -73,12 +86,11 @@ def test_at_the_file_s_own_budget_the_page_shows_the_plan_s_errors_and_hash(brow
     tab = opened(browser, path)
     assert tab.title() == "Before you sign: Residents of Valmara"
     assert tab.locator("#hash").inner_text().replace(" ", "") == plan.hash
-    town = forecast(plan)["rmse"][-1]
-    said = tab.locator(".row .outcome").last.inner_text()
-    low, high = re.search(r"1,000: ([\d,]+) to ([\d,]+)", said).groups()
-    half = 1.96 * town
-    assert int(low.replace(",", "")) == pytest.approx(1000 - half, abs=1)
-    assert int(high.replace(",", "")) == pytest.approx(1000 + half, abs=1)
+    half = 1.96 * forecast(plan)["rmse"][-1]
+    for said in (told(tab, "#counts > div >> nth=2"), told(tab, ".row .outcome >> nth=-1")):
+        low, high = re.search(r"(\d+) to (\d+)", said).groups()
+        assert int(low) == pytest.approx(max(0, 50 - half), abs=1)
+        assert int(high) == pytest.approx(50 + half, abs=1)
     assert tab.complaints == []
 
 
@@ -106,12 +118,12 @@ def test_the_efficiency_is_the_plan_s_and_follows_the_division(
         CHAIN, budget=Rho("1/10"), measure=All(), workload=workload, allocation=allocation
     )
     tab = opened(browser, a_page(tmp_path, plan))
-    said = tab.locator("#efficiency")
-    shown = re.match(r"Efficiency ([\d.]+):", said.inner_text())[1]
-    assert float(shown) == pytest.approx(plan.efficiency.value, abs=0.001)
+    said = tab.locator("#efficient")
+    shown = float(re.match(r"Efficiency ([\d.]+) %:", said.inner_text())[1])
+    assert 0 <= 100 * plan.efficiency.value - shown <= 0.2, "rounded down"
     moved(tab, "input[aria-label^=Share] >> nth=0", 900)
-    assert float(re.match(r"Efficiency ([\d.]+):", said.inner_text())[1]) < float(shown)
-    moved(tab, "#value", 240)  # where noise is narrow
+    assert float(re.match(r"Efficiency ([\d.]+) %:", said.inner_text())[1]) < shown
+    moved(tab, "#value", 99)  # where noise is narrow
     assert not said.is_visible()
     assert tab.complaints == []
 
@@ -120,7 +132,7 @@ def test_the_efficiency_is_the_plan_s_and_follows_the_division(
 def test_what_was_chosen_by_default_is_said_of_the_division_that_is_drawn(browser, tmp_path):
     plan = make_plan(CHAIN, budget=Rho("1/10"))
     tab = opened(browser, a_page(tmp_path, plan))
-    said = tab.locator("#chosen")
+    said = statistics(tab).locator("#chosen")
     assert said.inner_text() == " ".join(plan.choices.values())
     tab.get_by_role("button", name="Optimal").click()
     assert "coarse levels may be less precise than with equal shares" in said.inner_text()
@@ -135,23 +147,36 @@ def test_a_plan_of_survivors_has_no_efficiency(browser, chain):
     assert not tab.locator("#efficiency").is_visible()
 
 
-def test_the_least_budget_for_an_accuracy_reaches_it_and_a_smaller_one_does_not(browser, chain):
-    _, path = chain
+def test_the_first_step_that_keeps_an_accuracy_reaches_it_and_the_one_before_does_not(
+    browser, chain
+):
+    plan, path = chain
     tab = opened(browser, path)
     tab.locator("#count").fill("1000")
     tab.locator("#within").fill("5")
     tab.locator("#use").click()
-    needed = float(tab.locator("#shown").inner_text().removeprefix("ε = "))
-    for value, reached in ((needed, True), (needed * 0.99, False)):
-        plan = make_plan(CHAIN, budget=EpsilonDelta(str(value), "1e-8"), measure=Survivors())
-        assert (1.96 * forecast(plan)["rmse"][-1] <= 50) == reached
+    values = Budgets.around(plan.budget, ("1", "3")).values
+    needed = values.index(Fraction(told(tab).removeprefix("ε = ")))
+    for value, reached in ((values[needed], True), (values[needed - 1], False)):
+        made = make_plan(CHAIN, budget=EpsilonDelta(value, "1e-8"), measure=Survivors())
+        assert (1.96 * forecast(made)["rmse"][-1] <= 50) == reached
+    assert tab.complaints == []
 
 
 @pytest.mark.parametrize("width", [1280, 390, 320])
-def test_nothing_stands_beyond_the_window(browser, chain, width):
-    _, path = chain
-    tab = opened(browser, path, width)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+def test_nothing_stands_beyond_the_window_and_nothing_bars_anybody(browser, chain, width):
+    """Folded or not."""
+    tab = opened(browser, chain[1], width)
+    for open_first in (lambda _: None, statistics):
+        open_first(tab)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert barriers(tab) == []
+
+
+def test_what_is_signed_fits_three_sheets_with_what_is_folded_left_out(browser, chain):
+    tab = opened(browser, chain[1])
+    statistics(tab).locator("summary").click()
+    assert 1 <= len(re.findall(rb"/Type */Page[^s]", tab.pdf(prefer_css_page_size=True))) <= 3
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
@@ -209,7 +234,7 @@ def test_a_move_of_a_slider_redraws_little(browser, tmp_path):
         """() => {
         const watch = new MutationObserver(() => {}), dial = document.getElementById("value");
         watch.observe(document.body, { childList: true, subtree: true });
-        dial.value = 60;
+        dial.value = 0;
         dial.dispatchEvent(new Event("input"));
         return watch.takeRecords().reduce((sum, { addedNodes }) => sum + addedNodes.length, 0); }"""
     )
@@ -222,14 +247,14 @@ def test_shares_and_the_budget_are_moved_with_the_keyboard_alone(browser, chain)
     tab = opened(browser, path)
     tab.locator("#value").focus()
     tab.keyboard.press("End")
-    assert tab.locator("#shown").inner_text() == "ε = 10"
+    assert told(tab) == "ε = 10"
     tab.locator(".row input >> nth=1").focus()
     before = tab.locator(".row output").nth(1).inner_text()
     tab.keyboard.press("ArrowRight")
     assert tab.locator(".row output").nth(1).inner_text() != before
     assert "/1000" in tab.locator("#lines").inner_text()
-    told = tab.locator(".row input >> nth=1").get_attribute("aria-valuetext")
-    assert told == tab.locator(".row output").nth(1).inner_text()
+    said = tab.locator(".row input >> nth=1").get_attribute("aria-valuetext")
+    assert said == tab.locator(".row output").nth(1).inner_text()
 
 
 @pytest.mark.usefixtures("few_budgets")
@@ -241,15 +266,19 @@ def test_an_earlier_table_s_trials_tell_how_sparse_counts_come_out(browser, tmp_
     own, twice = dict.fromkeys(plan.cuboids, (0.5, 0.25)), dict.fromkeys(plan.cuboids, (0.2, 0.1))
     trials = Simulated((Fraction(1), Fraction(2)), (own, twice), 3)
     tab = opened(browser, a_page(tmp_path, plan, simulated=trials))
-    said = tab.locator(".row .outcome").last
-    assert "In trial releases of the earlier table: off by 0.25." in said.inner_text()
+    assert "an earlier, public table" in tab.locator("#worth").inner_text()
+    assert "Of the earlier table’s counts above 0, " in told(tab, ".row .outcome >> nth=-1")
+    said = statistics(tab)
+    assert said.locator("#errors td").last.inner_text() == "0.25"
     forecasted = forecast(plan)["rmse"][-1] / 0.5
-    assert f"{forecasted:.2g} times" in tab.locator("table").inner_text()
-    assert "often 6 to 30 times" in tab.locator("table").inner_text()
+    assert f"{forecasted:.2g} times" in said.inner_text()
+    assert "often 6 to 30 times" in said.inner_text()
     moved(tab, "#value", 0)
-    assert "trial" not in said.inner_text()  # nobody tried there
+    assert not said.locator("#tried").is_visible()  # nobody tried there
+    moved(tab, "#value", 1)
+    assert said.locator("#tried").is_visible()
     tab.get_by_role("button", name="Equal").click()
-    assert "trial" not in said.inner_text()
+    assert not said.locator("#tried").is_visible()
 
 
 def few_of(tree):
@@ -269,29 +298,47 @@ def test_texts_follow_the_language_of_the_file(browser, tmp_path):
     assert tab.complaints == []
 
 
-def test_each_arrow_key_is_a_step_of_the_budget(browser, chain):
-    """Also back again: on the way down each value stands where it stood on the way up."""
-    _, path = chain
+@pytest.mark.parametrize("way", ["keys", "buttons", "buttons in reach"])
+def test_each_key_and_each_button_is_one_step_and_each_step_a_plan(browser, chain, way):
+    plan, path = chain
     tab = opened(browser, path)
-    keys = """([key, times]) => {
-      const dial = document.getElementById("value"), seen = [];
-      for (let k = 0; k < times; k++) {
-        if (key === "ArrowRight") dial.stepUp(); else dial.stepDown();
-        dial.dispatchEvent(new Event("input"));
-        seen.push(Number(document.getElementById("shown").textContent.slice(4)));
-      }
-      return seen; }"""
+    buttons = tab.locator(".dial [data-step]" if way == "buttons" else ".dock [data-step]")
+
+    def step(by):
+        if way == "keys":
+            tab.keyboard.press("ArrowRight" if by > 0 else "ArrowLeft")
+        else:
+            buttons.nth(0 if by < 0 else 1).click(force=True)
+        return told(tab), told(tab, "#hash").replace(" ", "")
+
+    division = Division("own", plan, None, keeps=True)
+    values = Budgets.around(plan.budget, ("1", "3")).values
+    wanted = [(f"ε = {float(value):g}", division.at(value).hash) for value in values]
     tab.locator("#value").focus()
     tab.keyboard.press("Home")
-    ends = [float(value) for value in Budgets.around(chain[0].budget).values]
-    up = tab.evaluate(keys, ["ArrowRight", 60])
-    down = tab.evaluate(keys, ["ArrowLeft", 60])
-    assert all(a < b for a, b in pairwise([ends[0], *up]))
-    assert down == [*up[-2::-1], ends[0]]
-    assert {value for value in ends[1:] if value < up[-1]} <= set(up)
-    before = tab.locator("#shown").inner_text()
-    tab.keyboard.press("ArrowRight")
-    assert tab.locator("#shown").inner_text() != before
+    up = [step(1) for _ in values]
+    assert up == [*wanted[1:], wanted[-1]], "at its end it stays"
+    assert [step(-1) for _ in values] == [*wanted[-2::-1], wanted[0]]
+    assert tab.complaints == []
+
+
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize(
+    "neighbours",
+    [AddRemove(), Replace(), AddRemove(3), Replace(3, unit="household"), Replace(2, exactly=False)],
+)
+def test_a_page_has_one_word_for_what_is_counted_and_no_plus_or_minus(
+    browser, tmp_path, language, neighbours
+):
+    plan = make_plan(CHAIN, budget=Rho("1/100"), neighbours=neighbours, measure=All())
+    plan = plan.described(Description(title="T", unit="foals", language=language))
+    tab = opened(browser, a_page(tmp_path, plan))
+    statistics(tab)
+    said = tab.locator("body").inner_text()
+    assert "foals" in said
+    for word in ("record", "enregistrement", "±", "{", "undefined", "NaN"):
+        assert word not in said, word
     assert tab.complaints == []
 
 
@@ -302,6 +349,7 @@ def test_an_epsilon_that_is_but_a_bound_is_said_to_be_one(browser, tmp_path, lan
     """Noise so narrow that the page rounds its loss to a lattice; the plan's own is certified."""
     plan = make_plan(CHAIN, budget=Rho(20)).described(Description(language=language))
     tab = opened(browser, a_page(tmp_path, plan))
+    statistics(tab)
     assert words not in tab.locator("#condition").inner_text()
     moved(tab, ".row input >> nth=3", 300)
     said = tab.locator("#condition").inner_text()

@@ -1,5 +1,7 @@
 """Files of SAS, Stata and SPSS: read as written by pyreadstat, in chunks, or refused."""
 
+from pathlib import Path
+
 import polars as pl
 import pyreadstat
 import pytest
@@ -30,6 +32,11 @@ WRITERS = {
     "t.xpt": pyreadstat.write_xport,
 }
 FILES = pytest.mark.parametrize("name", WRITERS)
+
+
+def test_every_suffix_is_read_here_but_those_that_pyreadstat_cannot_write():
+    written_here = {Path(name).suffix.lower() for name in WRITERS}
+    assert written_here | {".por", ".sas7bdat"} == set(statistics_file.READERS)
 
 
 def written(folder, name, frame=ROWS):

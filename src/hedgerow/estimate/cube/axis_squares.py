@@ -23,10 +23,12 @@ from functools import partial
 from math import inf, prod
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel, over_families
@@ -173,6 +175,21 @@ class AxisSquares:
         """Return the covariance of two weighted sums, each a level and its nodes' weights."""
         return float(second[1] @ self.covariances(*first)[second[0]])
 
+    def covariance_factors(self, level: int, exact: int) -> tuple[Factors, Factors]:
+        """Return the covariance of all nodes of a level, and what level ``exact`` explains of it.
+
+        Args:
+            level: whose nodes.
+            exact: the level whose counts are known.
+        """
+        parents = [self.shape.parents(k) for k in range(1, level + 1)]
+        every = Factors.along(self.final[0], parents, self.combined[1 : level + 1])
+        if level <= exact:
+            return every[level], every[level]
+        above, nodes = self.shape.ancestors(level, exact), np.arange(self.shape.sizes[level])
+        gains = csr_array((self.gain(level, exact), (nodes, above)))
+        return every[level], every[exact].moved(gains)
+
     def subtree_coefficients(self) -> list[Float64]:
         """Return Σ t² of z, what each node's own subtree says of it: float64 (nodes, levels) each.
 
@@ -213,9 +230,32 @@ class AxisSquares:
         return whole, crossed, regressor
 
     def products(self, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
-        """Return τ of two weighted sums along the axis, by level: float64 (levels)."""
+        """Return τ of two weighted sums along the axis, by level: float64 (…, levels)."""
         each = zip(self.own, self.covariances(*one), self.covariances(*other), strict=True)
-        return np.array([0.0 if v == inf else float(a @ b) / v**2 for v, a, b in each])
+        return np.stack(
+            [np.zeros(a.shape[1:]) if v == inf else (a * b).sum(axis=0) / v**2 for v, a, b in each],
+            axis=-1,
+        )
+
+    def factors(self, level: int, exact: int, weights: Float64) -> tuple[Float64, Float64]:
+        """Return the variance of sums over a level, and what level ``exact`` explains of it.
+
+        Args:
+            level: of the nodes that are summed.
+            exact: the level whose counts are known.
+            weights: float64 (nodes of the level, sums).
+        """
+        explaining = self.explaining(level, weights, exact)
+        both = ((level, weights), explaining)
+        of_sums, explained = ((w * self.covariances(k, w)[k]).sum(axis=0) for k, w in both)
+        return of_sums, explained
+
+    def coefficients_of(
+        self, level: int, exact: int, weights: Float64
+    ) -> tuple[Float64, Float64, Float64]:
+        """Return τ of sums over a level as `coefficients` does of nodes: float64 (sums, levels)."""
+        one, other = (level, weights), self.explaining(level, weights, exact)
+        return self.products(one, one), self.products(one, other), self.products(other, other)
 
 
 def sums(shape: AxisShape, level: int, below: Float64) -> Float64:

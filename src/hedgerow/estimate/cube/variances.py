@@ -33,6 +33,7 @@ import numpy as np
 from hedgerow.arrays import Float64, Int64, Integers, Levels
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
+from hedgerow.estimate.factors import Factors
 from hedgerow.limits import MOST_PAIRS
 
 AGREED = 1e-9
@@ -44,6 +45,9 @@ CHUNK = 1 << 18
 
 Product = Sequence[tuple[int, Float64]]
 """Weights that are a product: for each axis a level and float64 (its nodes)."""
+
+Groups = Sequence[Float64 | None]
+"""Of each axis float64 (nodes, sums): sums that stand in the place of its nodes, if any."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,12 +110,25 @@ class ByFactors(ABC):
         return 0
 
     @abstractmethod
-    def _terms(self, cuboid: Levels) -> Sequence[Factored]:
-        """Return the signed terms of a cell's variance."""
+    def factors(self, cuboid: Levels) -> Factors | None:
+        """Return the covariance of all cells of a cuboid, row by row; None where it is no product.
 
-    def of_cells(self, cuboid: Levels) -> Float64:
-        """Return the variance of each cell: float64 (cells along each axis)."""
-        terms = self._terms(cuboid)
+        Args:
+            cuboid: whose cells.
+        """
+
+    @abstractmethod
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> Sequence[Factored]:
+        """Return the signed terms of the variance of a cell, or of a sum over groups of nodes."""
+
+    def of_cells(self, cuboid: Levels, groups: Groups | None = None) -> Float64:
+        """Return the variance of each cell: float64 (cells along each axis).
+
+        Args:
+            cuboid: whose cells.
+            groups: sums that stand in the place of the nodes of axes.
+        """
+        terms = self._terms(cuboid, groups)
         variances = np.zeros([len(terms[0].first), *map(len, terms[0].others)])
         for slab in strips(variances.shape, CHUNK):
             for term in terms:
@@ -183,6 +200,18 @@ class CubeVariances(ByFactors):
         """What the products of a term's factors are multiplied with: float64 (levels of each)."""
         return np.ones((1,) * len(self.squares)) if self.true is None else self.true
 
+    def factors(self, cuboid: Levels) -> Factors | None:
+        """Return the covariance of all cells, row by row; None where it is no product."""
+        if self.true is not None:
+            return None
+        exact = cuboid if self.public is None else self.public
+        axes = zip(self.squares, cuboid, exact, strict=True)
+        whole, explained = zip(*(own.covariance_factors(k, e) for own, k, e in axes), strict=True)
+        terms = [(1.0, Factors.product(whole))]
+        if self.public is not None:
+            terms.append((-1.0, Factors.product(explained)))
+        return Factors.sum(terms)
+
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell of a cuboid, or a bound of it.
 
@@ -207,16 +236,24 @@ class CubeVariances(ByFactors):
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
-    def _terms(self, cuboid: Levels) -> list[Factored]:
-        """Return the signed terms of a cell's variance."""
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> list[Factored]:
+        """Return the signed terms of the variance of a cell, or of a sum over groups of nodes."""
         signs: tuple[int, ...]
         exact = cuboid if self.public is None else self.public
-        levels = list(zip(self.squares, cuboid, exact, strict=True))
+        along = groups or [None] * len(cuboid)
+        levels = list(zip(self.squares, cuboid, exact, along, strict=True))
         if self.true is None:
-            parts = [(own.final[k], own.explained(k, e)) for own, k, e in levels]
+            parts = [
+                (own.final[k], own.explained(k, e)) if w is None else own.factors(k, e, w)
+                for own, k, e, w in levels
+            ]
             columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
         else:
-            columns, signs = [own.coefficients(k, e) for own, k, e in levels], (1, -2, 1)
+            signs = (1, -2, 1)
+            columns = [
+                own.coefficients(k, e) if w is None else own.coefficients_of(k, e, w)
+                for own, k, e, w in levels
+            ]
         terms = [self._term(sign, [p[i] for p in columns]) for i, sign in enumerate(signs)]
         return terms[:1] if self.public is None else terms
 

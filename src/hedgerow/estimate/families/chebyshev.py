@@ -21,7 +21,7 @@ from hedgerow.kernels import kernel
 # distance t allows the integers from L(t) = max(⌈x - t s⌉, 0) to U(t) = ⌊x + t s⌋ in a cell. The
 # least t is the largest of t0 (no range is empty), the least with Σ U(t) >= c and the least with Σ
 # L(t) <= c. Then cells are lowered from U or what lies between towards L, in ascending order of the
-# *rank* x / s, ties by index. Proof: `docs/proofs`, "Least distance over the integers".
+# *rank* x / s, ties by index. Proof: `docs/proofs/families.md`, "Least distance over the integers".
 
 
 @kernel
@@ -182,7 +182,7 @@ class Chebyshev(FamilyEstimator):
     each family, which sums over many families show (`Euclidean` does not). For real x or unequal s
     see `hedgerow.estimate.families.chebyshev`.
 
-    Proofs: `docs/proofs`, "Least distance over the integers".
+    Proofs: `docs/proofs/families.md`, "Least distance over the integers".
 
     For integer x and equal s it equals, cell by cell, the result of IntOpt∞ (Boninsegna &
     Silvestri, Algorithms 2 and 4, with a stable ascending sort), but takes a few passes over the

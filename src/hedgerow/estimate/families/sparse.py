@@ -25,7 +25,7 @@ from hedgerow.kernels import kernel
 # the support is that of the k largest x, and the least cost is convex in k, so the best k is the
 # last one whose gain exceeds the price; exact. Unequal variances: cells are taken in the order of
 # what giving them up would cost; an approximation. On the support the estimate is integer least
-# squares of x - 1 to c - k. Proof: `docs/proofs`, "Penalised least squares".
+# squares of x - 1 to c - k. Proof: `docs/proofs/families.md`, "Penalised least squares".
 
 
 @kernel

@@ -2,14 +2,14 @@
 
 A *unit* raises the estimate of cell i from k - 1 to k and costs (k - offset - x_i) / s_i, x in
 records, s positive. The c cheapest units of a family are an estimate. With offset 1/2 and s =
-variances this is least squares over the integers: `docs/proofs`, "Least squares over the
-integers".
+variances this is least squares over the integers: `docs/proofs/families.md`, "Least squares over
+the integers".
 
 Of units of equal cost those of cells that hold something come first, and then they are spread
 evenly, so that none is favoured: the j-th of m cells gets one of r units if ``(start + j r) mod m
 >= m - r``, with ``start`` from a hash of the family's noisy counts. Each cell gets one with
 probability r/m, whatever its size and place, so that no group of cells gains over many families:
-`docs/proofs`, "Leftover units".
+`docs/proofs/families.md`, "Leftover units".
 """
 
 import numpy as np

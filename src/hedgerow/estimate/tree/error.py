@@ -4,7 +4,7 @@
 variances). *Projected* ones are projected family by family from the root down. A variance of 0 is a
 public depth, an infinite one an unmeasured depth. All is exact for real-valued estimates; rounding
 and cutting off at 0 are not in it. The work is that of the distinct subtrees (`Shapes`), never that
-of the nodes. Formulas: `docs/proofs`, "Variances of a whole tree".
+of the nodes. Formulas: `docs/proofs/variances.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ With x a node's noisy count (records) and v its variance (records²), the proble
 
 A variance of 0 holds a count exactly, infinity leaves it unmeasured: both are taken as limits.
 Source: Hay et al. (2010), Section 4, for equal variances and families; Honaker (2015) for unequal
-variances on binary trees. Each pass reads every node once: `docs/proofs`, "Least squares on a
-tree".
+variances on binary trees. Each pass reads every node once: `docs/proofs/variances.md`, "Least
+squares on a tree".
 """
 
 from collections.abc import Sequence
@@ -136,10 +136,10 @@ def combine(
 ) -> Estimates:
     """Return the combined estimate and variance of each node: its own count and its children's sum.
 
-    With s and S the sums of the children's estimates and variances, ``z = x + (s - x) v / (v + S)``
-    with variance ``v S / (v + S)``. A node with v = 0 keeps x; one with v infinite gets s and S;
-    one without children, or with S infinite, keeps x and v; one with neither gets an infinite
-    variance, and its estimate means nothing.
+    With Σz and S the sums of the children's estimates and variances,
+    ``z = x + (Σz - x) v / (v + S)`` with variance ``u = v S / (v + S)``. A node with v = 0 keeps x;
+    one with v infinite gets Σz and S; one without children, or with S infinite, keeps x and v; one
+    with neither gets an infinite variance, and its estimate means nothing.
 
     Args:
         noisy: int64 or float64 (nodes), records; None where this depth is unmeasured. What it holds
@@ -174,10 +174,10 @@ def distribute_down(
 ) -> Estimates:
     """Return final estimates and variances of the children, which sum to their parents'.
 
-    With z and v a child's combined estimate and variance and S the family's sum of v,
-    ``y = z + (y_p - Σz) v / S`` with variance ``(v / S)² Var(y_p) + v - v² / S``. If one v in a
+    With z and u a child's combined estimate and variance and S the family's sum of u,
+    ``y = z + (y_p - Σz) u / S`` with variance ``(u / S)² Var(y_p) + u - u² / S``. If one u in a
     family is infinite, that child takes the whole gap and has the variance
-    ``Var(y_p) + Σ of the others' v``. If several are, these children are not identified: they share
+    ``Var(y_p) + Σ of the others' u``. If several are, these children are not identified: they share
     the gap evenly and keep infinite variances. If S = 0 the children stay, whatever y_p is.
 
     Args:

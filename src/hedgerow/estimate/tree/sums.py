@@ -4,7 +4,7 @@ Below a parent p, `least_squares.distribute_down` gives a child c the estimate y
 with a_c = u_c / S, u being the family's combined variances (records²) and S their sum. The
 residuals r are uncorrelated with everything outside p's subtree, so variances of sums add up family
 by family from the leaves up, and covariances need the lowest common ancestor alone:
-`docs/proofs`, "Sums and covariances on a tree".
+`docs/proofs/variances.md`, "Sums and covariances on a tree".
 """
 
 from collections.abc import Iterable, Sequence

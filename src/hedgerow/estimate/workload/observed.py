@@ -156,8 +156,8 @@ class Solver(ABC):
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h.
 
-        That is proved where the cuboids are those of two chains (docs/proofs, "Coefficients of an
-        estimate").
+        That is proved where the cuboids are those of two chains (docs/proofs/coefficients.md,
+        "Coefficients of an estimate").
         """
         observed = self.observed
         if are_two_chains({*observed.cuboids, cuboid}):

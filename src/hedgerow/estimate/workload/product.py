@@ -83,7 +83,10 @@ class ProductSolver(Solver):
         return alike and len(self.boxes) == 1
 
     def steps(self, cuboid: Levels) -> None:
-        """Return None: none is above 1 - h (docs/proofs, "Coefficients of an estimate")."""
+        """Return None: none is above 1 - h.
+
+        Proof: docs/proofs/coefficients.md, "Coefficients of an estimate".
+        """
         del cuboid
 
     @property

@@ -27,13 +27,23 @@ from functools import cached_property, reduce
 from math import inf, sqrt
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 
 from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
-from hedgerow.estimate.cube.shape import CubeShape, at_level, is_within, join, meet, summed
-from hedgerow.estimate.cube.variances import ByFactors, Factored, Product
+from hedgerow.estimate.cube.shape import (
+    AxisShape,
+    CubeShape,
+    at_level,
+    is_within,
+    join,
+    meet,
+    summed,
+)
+from hedgerow.estimate.cube.variances import ByFactors, Factored, Groups, Product
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.workload.observed import Observed, Solver
 from hedgerow.limits import MOST_RESIDUALS
 
@@ -167,6 +177,26 @@ class SpineSolver(Solver, ByFactors):
         """The spine."""
         return self.spine
 
+    def factors(self, cuboid: Levels) -> Factors:
+        """Return the covariance of all cells of a cuboid, row by row.
+
+        Of each residual R the spine's own, ⊗ over attributes I - 11ᵀ/n in R and 11ᵀ/n outside it,
+        both summed to the cuboid's nodes.
+        """
+        self._check(cuboid)
+        here, terms = self.residuals, list[tuple[float, Factors]]()
+        for residual in subsets(here.marginal(cuboid)):
+            own, axes = self.squares[residual], list[Factors]()
+            attributes = iter(zip(here.axes, residual, strict=True))
+            for axis, level in enumerate(cuboid):
+                if axis == self.spine:
+                    axes.append(own.covariance_factors(level, own.depth)[0])
+                else:
+                    _, inside = next(attributes)
+                    axes.append(_attribute(self.shape.axes[axis], level, is_inside=bool(inside)))
+            terms.append((1.0, Factors.product(axes)))
+        return Factors.sum(terms)
+
     def largest(self, cuboid: Levels) -> float:
         """Return the largest variance of a cell; attributes' nodes that are alike count once."""
         (factored,) = self._terms(cuboid)
@@ -186,12 +216,27 @@ class SpineSolver(Solver, ByFactors):
         factors = [self._crossed(a, first[a], second[a]) for a in self.residuals.axes]
         return self._summed(meet(*cuboids), lambda own: own.covariance(*along), factors).mean()
 
-    def _terms(self, cuboid: Levels) -> list[Factored]:
-        """Return the variances of cells by their factors."""
+    def _terms(self, cuboid: Levels, groups: Groups | None = None) -> list[Factored]:
+        """Return the variances of cells, or of sums over groups of nodes, by their factors."""
         self._check(cuboid)
-        level = cuboid[self.spine]
-        factors = [self._squared(axis, cuboid[axis]) for axis in self.residuals.axes]
-        return [self._summed(cuboid, lambda own: own.final[level], factors)]
+        along = list(zip(cuboid, groups or [None] * len(cuboid), strict=True))
+        level, of_spine = along[self.spine]
+        factors = [
+            self._squared(axis, k) if w is None else self._crossed(axis, (k, w), (k, w))
+            for axis in self.residuals.axes
+            for k, w in [along[axis]]
+        ]
+        return [
+            self._summed(
+                cuboid,
+                lambda own: (
+                    own.final[level]
+                    if of_spine is None
+                    else own.factors(level, own.depth, of_spine)[0]
+                ),
+                factors,
+            )
+        ]
 
     def _summed(
         self,
@@ -226,14 +271,16 @@ class SpineSolver(Solver, ByFactors):
     def _crossed(
         self, axis: int, first: tuple[int, Float64], second: tuple[int, Float64]
     ) -> Float64:
-        """Return an attribute's factors of the covariance of two sums: float64 (1, 2).
+        """Return an attribute's factors of the covariance of two sums: float64 (sums, 2).
 
         With w, w' the weights at detail, ΣwΣw'/n and w·w' - ΣwΣw'/n.
         """
         own = self.shape.axes[axis]
         one, other = (weights[own.ancestors(own.depth, k)] for k, weights in (first, second))
-        means, apart = one.mean() * other.mean(), (one - one.mean()) @ (other - other.mean())
-        return np.array([[own.sizes[-1] * means, apart]])
+        mean, mean_of_other = one.mean(axis=0), other.mean(axis=0)
+        apart = ((one - mean) * (other - mean_of_other)).sum(axis=0)
+        factors = np.stack([own.sizes[-1] * mean * mean_of_other, apart], axis=-1)
+        return factors.reshape(-1, 2)
 
     def _precisions(self, residual: Levels) -> dict[Levels, float]:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
@@ -276,6 +323,16 @@ class SpineSolver(Solver, ByFactors):
         """Raise unless a cuboid is the sum of a table's cells."""
         if not self.observed.is_answerable(cuboid):
             raise EstimateError(f"cuboid {cuboid} is no sum of a table's cells")
+
+
+def _attribute(axis: AxisShape, level: int, *, is_inside: bool) -> Factors:
+    """Return I - 11ᵀ/n, or 11ᵀ/n, over an attribute's n nodes at detail, summed to a level's."""
+    size = axis.sizes[-1]
+    sums = np.diff(axis.descendant_start(level, axis.depth)).astype(np.float64)
+    mean = Factors(csr_array(sums[:, None]), np.array([1 / size]))
+    if not is_inside:
+        return mean
+    return Factors.sum([(1.0, Factors(eye_array(len(sums), format="csr"), sums)), (-1.0, mean)])
 
 
 def _deepest(observed: Observed) -> Levels:

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Bool, Levels
-from hedgerow.errors import shorten
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
     CuboidCounts,
@@ -33,8 +32,6 @@ ADDED = "Mean error of sums of the finest published cells"
 USE = "Of what is published"
 FOUND = "Counts of 1 to 9 that an attacker's guess hits"
 MOST_SHOWN = 8
-WIDTH, NAME = 80, 27
-"""Columns of a terminal, and of them those of a figure's name."""
 
 Figure = tuple[str, str, float]
 """A group of figures, the name in it, and the value: records, or a share in the last two groups."""
@@ -201,39 +198,17 @@ def beside(
     return frame.with_columns(pl.Series(k, v).fill_nan(None) for k, v in columns.items())
 
 
-def beside_tables(frame: pl.DataFrame, group: str) -> list[Rows]:
-    """Return a group of `beside` in words: so many methods a table as fit, the first in each."""
-    first, *others = frame.columns[3:]
+def beside_rows(frame: pl.DataFrame, group: str) -> Rows:
+    """Return a group of `beside` in words: figures down, methods across."""
+    names = frame.columns[3:]
     rows = frame.filter(pl.col("group") == group).to_dicts()
-    tables: list[list[str]] = [[first]]
-    for name in others:
-        if NAME + sum(len(each) + 2 for each in (*tables[-1], name)) > WIDTH:
-            tables.append([first])
-        tables[-1].append(name)
     return [
-        [
-            ("", "", *names),
-            *(
-                (
-                    "",
-                    _fitted(row["figure"]),
-                    *(in_words(row[k], is_share=row["is_share"]) for k in names),
-                )
-                for row in rows
-            ),
-        ]
-        for names in tables
+        ("", "", *names),
+        *(
+            ("", row["figure"], *(in_words(row[k], is_share=row["is_share"]) for k in names))
+            for row in rows
+        ),
     ]
-
-
-def _fitted(name: str) -> str:
-    """Return the name of a cuboid, of a long one the first letter of each axis and some of each."""
-    if len(name) <= NAME - 2:
-        return name
-    parts = [part.split(".", 1) for part in name.split(" × ")]
-    room = max((NAME - 2 - 3 * (len(parts) - 1)) // len(parts), 3)
-    words = (".".join([*(part[:1] for part in axis), level]) for *axis, level in parts)
-    return " × ".join(shorten(word, room) for word in words)
 
 
 def in_words(value: float | None, *, is_share: bool) -> str:

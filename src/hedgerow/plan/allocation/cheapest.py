@@ -38,7 +38,7 @@ from hedgerow.plan.joint import Joint
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, check_prior
-from hedgerow.plan.workload import Workload, workload_for
+from hedgerow.plan.workload import AnyWorkload, workload_for
 from hedgerow.privacy.budget import LARGEST, budget_in
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import AddRemove, Neighbours
@@ -80,7 +80,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     prior: Prior | None = None,
     neighbours: Neighbours | None = None,
     mechanism: type[Mechanism] = DiscreteGaussian,
-    workload: Workload | None = None,
+    workload: AnyWorkload | None = None,
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
     public: Sequence[Fact | PublicTable] = (),

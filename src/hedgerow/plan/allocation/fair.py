@@ -4,9 +4,9 @@ What a cell's variance is depends on how many siblings, cousins and ancestors' s
 have: on their classes (`hedgerow.plan.allocation.fairness`). The models of errors tell the variance
 of one node a class in place of means (`hedgerow.plan.allocation.means`), and the one optimiser
 keeps the bound (`hedgerow.plan.allocation.objectives.Within`). From survivors along a chain
-variances are linear in those of the measurements, so the least is proved: docs/proofs, "Fair
-shares". Where estimates are combined no optimum is proved: what is returned keeps the bound, which
-is verified after shares are rounded.
+variances are linear in those of the measurements, so the least is proved: docs/proofs/shares.md,
+"Fair shares". Where estimates are combined no optimum is proved: what is returned keeps the bound,
+which is verified after shares are rounded.
 """
 
 from collections.abc import Sequence

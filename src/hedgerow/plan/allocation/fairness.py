@@ -3,7 +3,7 @@
 Projecting a family onto its parent's count takes a share 1/n of a cell's noise away: counts in
 large families keep more of it (Zhu et al. 2022). Variances here are those of large counts, before
 anything is clipped at 0, and are computed class by class: nodes that no plan can tell apart. What
-allocations can and cannot change: docs/proofs, "Fair shares".
+allocations can and cannot change: docs/proofs/shares.md, "Fair shares".
 """
 
 from collections.abc import Sequence

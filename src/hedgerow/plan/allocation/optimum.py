@@ -7,8 +7,8 @@ whose p grows, and which then get multipliers (Bertsekas 1982, exponential penal
 they have the optimum itself, and the weights of its variances that prove it.
 
 Every proof is the same: where a weighted sum F of variances is convex in the shares, no shares have
-less than F - gap, gap = max_t (-∂F/∂s_t) - Σ_t s_t (-∂F/∂s_t) (docs/proofs, "Shares of least
-error").
+less than F - gap, gap = max_t (-∂F/∂s_t) - Σ_t s_t (-∂F/∂s_t) (docs/proofs/shares.md, "Shares of
+least error").
 """
 
 from collections.abc import Callable, Iterable

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, sqrt
 
+from hedgerow.columns import aligned
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation.allocation import Importance, Problem, importances
 from hedgerow.plan.cuboids import RunningSums
-from hedgerow.plan.describe import aligned
 from hedgerow.plan.design import Design
 from hedgerow.plan.efficiency.least_total import least_total
 from hedgerow.plan.efficiency.traces import COME, MOVE, Pairs
@@ -67,6 +67,10 @@ class Efficiency:
 
     def __str__(self) -> str:
         """Return it in sentences, with the cuboids that could be better."""
+        return self.text()
+
+    def text(self, *, wide: bool = False) -> str:
+        """Return the same; the table of cuboids whole, or as it fits a terminal."""
         if self.value is None:
             return f"Efficiency: not known, because {self.reason}."
         said = (
@@ -89,7 +93,7 @@ class Efficiency:
         advice = " Without [allocation] shares of least error are chosen." if self.is_plain else ""
         return (
             f"{said} These cuboids could be at least 3 % better, others being worse.{advice}\n\n"
-            f"{aligned(rows, left=(0,))}"
+            f"{aligned(rows, left=(0,), wide=wide)}"
         )
 
     def to_dict(self) -> Json:

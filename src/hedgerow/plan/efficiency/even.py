@@ -12,8 +12,8 @@ of level b - 1, and on the products of these both G and L are numbers:
     L of cells that come or go:  1/N.
 
 So S = tr √(√G L √G) = Σ_b dim_b √(G_b L_b) is a concave function of one weight a class, whatever
-the number of cells, and the bound S² is the least total itself (docs/proofs, "The least error of
-any estimates").
+the number of cells, and the bound S² is the least total itself (docs/proofs/least-error.md, "The
+least error of any estimates").
 """
 
 from collections.abc import Mapping, Sequence

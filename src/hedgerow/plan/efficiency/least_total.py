@@ -8,12 +8,12 @@ counts weighing g_c each, the least total is the value of a convex program, whos
     max over weights of (tr √(√G L √G))²,   L = Σ_j w_j e_j e_jᵀ   or   Σ p_ij (eᵢ-eⱼ)(eᵢ-eⱼ)ᵀ,
 
 weights at least 0 that sum to 1 (Li & Miklau 2013 for equal weights, "the SVD bound"). *Any*
-weights give a bound: docs/proofs, "The least error of any estimates". Where all families of each
-level have one size the best weights are found (`hedgerow.plan.efficiency.even`). Elsewhere those of
-add-remove are searched for, and how far the best may be above is proved; those of replace are pairs
-that differ at the top of every axis, or are equal. Beside a semidefinite program
-(``tests/acceptance/efficiency.py``) these bounds are up to 4 % low along chains, and up to 18 % for
-cubes of axes of two or three nodes.
+weights give a bound: docs/proofs/least-error.md, "The least error of any estimates". Where all
+families of each level have one size the best weights are found (`hedgerow.plan.efficiency.even`).
+Elsewhere those of add-remove are searched for, and how far the best may be above is proved; those
+of replace are pairs that differ at the top of every axis, or are equal. Beside a semidefinite
+program (``tests/acceptance/efficiency.py``) these bounds are up to 4 % low along chains, and up to
+18 % for cubes of axes of two or three nodes.
 """
 
 from collections import defaultdict

@@ -7,8 +7,8 @@ so log det(I + LG/t) takes one pass up the tree, and
     tr √M = (1/2π) ∫ log det(I + M/t) t^(-1/2) dt
 
 by the trapezoidal rule in log t, whose relative error with steps of 1 is below 1e-8 for every
-eigenvalue, and whose ends are cut off downwards (docs/proofs, "The least error of any
-estimates").
+eigenvalue, and whose ends are cut off downwards (docs/proofs/least-error.md, "The least error of
+any estimates").
 """
 
 from collections.abc import Sequence

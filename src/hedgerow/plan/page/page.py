@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from string import Template
-from typing import Any
 
 import numpy as np
 
+from hedgerow.arrays import Float64
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
-from hedgerow.pages.markup import Document, attribute, document, items, part, shown, spoken, table
+from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
 from hedgerow.plan.allocation.allocation import levels_apart
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.plan.cuboids import Measured, Survivors
@@ -20,24 +20,25 @@ from hedgerow.plan.page.protected import (
     among,
     has_list_of_table,
     not_hidden,
+    one,
     protected,
     publisher,
+    units,
 )
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import EpsilonDelta, Rho, float_above
+from hedgerow.plan.prior import Prior
+from hedgerow.privacy.budget import EpsilonDelta, float_above
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.text import Json, format_rounded_up, visible
 
-SCRIPTS = ("solver.js", "accountant.js", "points.js", "page.js")
+SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "page.js")
 CONFIDENCE_MISS = 0.05
-EXAMPLES = (1_000, 50)
-COUNTS = (10_000, 1_000, 100, 20)
-MOST_ROWS, MOST_LINES, HILLS = 120, 4, 48
+LARGE, MIDDLING, SMALL = 100_000, 1_000, 50
+"""Counts that stand for the coarsest level, for the finest and for those between, if none knows."""
+MOST_ROWS = 120
 TICKS = ("0.001", "0.01", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 PERCENT = 5
-SMALL = 10
-"""A level whose typical count is below this is shown by its larger ones, too."""
 WORTH_SAYING = 1.5
 """How many times an error must have been forecast too high for the page to say so."""
 
@@ -87,14 +88,15 @@ def planning_page(
         publisher=publisher(plan),
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),
         heading=shown(title),
-        overview=_overview(plan, say),
-        budget=say(f"planning.budget.{_kind(plan)}"),
+        about=_about(plan, say),
+        sizes=say(f"planning.worth.{'prior' if facts['isReal'] else 'examples'}"),
+        privacy=say("planning.privacy", one=attribute(one(plan))),
         promise=" ".join(
             shown(sentence) for sentence in (protected(plan), not_hidden(plan)) if sentence
         ),
         accuracy=_accuracy(say, facts["rows"], facts["rows"][facts["last"]]),
         division=" ".join(say(f"planning.division.{key}") for key in _divisions(plan, facts)),
-        hills=say("planning.hills") if plan.prior else "",
+        errors=_errors(say),
         simulated="" if simulated is None else _simulated(plan, say, simulated),
         ledger="" if standing is None else _ledger(say, standing),
         made_by=say("planning.made_by", version=attribute(made_by)),
@@ -112,37 +114,36 @@ def _divisions(plan: Plan, facts: Json) -> list[str]:
     return [facts["solver"]["kind"], *(["beside"] if is_off_chain else [])]
 
 
-def _kind(plan: Plan) -> str:
-    return "rho" if isinstance(plan.budget, Rho) else "epsilon"
-
-
 def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
     """Return what the page's script starts from."""
     solver = solver_of(plan)
     points = points_of(plan, is_fixed=solver["kind"] == "fixed")
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
-    open_rows = [row["place"] for row in rows if row["place"] not in solver["public"]]
+    open_rows = [row for row in rows if row["place"] not in solver["public"]]
+    is_real = _give_sizes(plan, open_rows)
     words = say.script("planning")
     listed = [str(share) for share in plan.possible_shares.values()]
-    ticks = {float(text) for text in TICKS} & set(points["values"])
+    ticks = {float(text) for text in TICKS}
     for division in points["divisions"]:
         division["listed"] = listed
-    for one in (points, *points["divisions"]):
-        one["chosen"] = " ".join(say(f"planning.chosen.{key}") for key in one["chosen"])
+    for each in (points, *points["divisions"]):
+        each["chosen"] = " ".join(say(f"planning.chosen.{key}") for key in each["chosen"])
     return {
-        "words": words | {"learn": among(plan, str(words["learn"]))},
+        "words": words | {key: among(plan, str(words[key])) for key in ("learn", "noticed")},
         "solver": solver,
         "points": points,
         "rows": rows,
         "axes": [_axis(plan, axis, say) for axis in range(len(plan.tree.axes))],
         "form": "list" if plan.is_chain else "names",
         "named": [name for name, what in plan.cuboids.items() if isinstance(what, Measured)],
-        "last": open_rows[-1],
-        "lines": _lines(rows, open_rows),
+        "last": open_rows[-1]["place"],
+        "shown": _shown(open_rows),
+        "isReal": is_real,
         "quantile": _quantile(plan),
-        "unit": _unit(plan, say),
+        "one": visible(one(plan)),
+        "units": visible(units(plan)),
         "efficiency": _efficiency(plan),
-        "ticks": sorted(ticks),
+        "ticks": [i for i, value in enumerate(points["values"]) if value in ticks],
         "ledger": None if standing is None else _account(plan, standing),
     }
 
@@ -156,15 +157,21 @@ def _efficiency(plan: Plan) -> Json | None:
     return {"least": efficiency.least, "weights": weights}
 
 
-def _lines(rows: Sequence[Json], open_rows: Sequence[int]) -> list[list[int]]:
-    """Return the cuboids and counts whose errors are drawn: typical ones, or several of the finest.
+def _shown(rows: Sequence[Json]) -> list[tuple[int, int]]:
+    """Return levels, each with a count, that stand at the head: a coarse one to the finest.
 
-    How large a level's counts are is known from a public table alone.
+    Where one level alone carries noise, it stands there with counts of three sizes.
     """
-    if all("sizes" not in row for row in rows):
-        return [[open_rows[-1], count] for count in COUNTS]
-    chosen = np.unique(np.linspace(0, len(open_rows) - 1, MOST_LINES).round().astype(int))
-    return [[open_rows[i], rows[open_rows[i]]["examples"][0]] for i in chosen]
+    below = _several(rows)
+    if len(below) == 1:
+        return [(below[0]["place"], count) for count in below[0]["counts"]]
+    few = {0: below[0], len(below) // 2: below[len(below) // 2], len(below) - 1: below[-1]}
+    return [(row["place"], row["count"]) for row in few.values()]
+
+
+def _several(rows: Sequence[Json]) -> list[Json]:
+    """Return the levels of more than one count, or all where there is none."""
+    return [row for row in rows if row["cells"] > 1] or list(rows)
 
 
 def _quantile(plan: Plan) -> float:
@@ -186,32 +193,47 @@ def _axis(plan: Plan, number: int, say: Catalogue) -> Json:
 def _row(plan: Plan, say: Catalogue, place: int) -> Json:
     levels = plan.levels[place]
     label = visible(plan.label_of(levels)) if any(levels) else say("planning.total")
-    row: Json = {
-        "place": place,
-        "label": label,
-        "cells": plan.tree.cells(levels),
-        "examples": list(EXAMPLES),
-    }
-    if plan.prior is None or not plan.is_chain:
-        return row
-    counts, times = plan.prior.values(sum(levels), 0)
-    kept = counts > 0
-    counts, times = counts[kept].astype(np.float64), times[kept].astype(np.float64)
-    if not len(counts):
-        return row
-    large, middle, small = (_quantile_of(counts, times, q) for q in (0.9, 0.5, 0.1))
-    typical = {middle, small} if middle >= SMALL else {large, middle}
-    return row | {"examples": sorted(typical, reverse=True), "sizes": _hill(counts, times)}
+    return {"place": place, "label": label, "cells": plan.tree.cells(levels), "count": MIDDLING}
 
 
-def _quantile_of(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any], part: float) -> int:
+def _give_sizes(plan: Plan, rows: Sequence[Json]) -> bool:
+    """Give levels that carry noise a count that is typical of them, and return whether it is known.
+
+    An earlier, public table tells the median of those above 0 at each depth of a chain.
+    """
+    known = {}
+    for row in rows:
+        row["counts"] = [LARGE, MIDDLING, SMALL]
+        if plan.prior is None or not plan.is_chain:
+            continue
+        counts, times = _sizes(plan.prior, sum(plan.levels[row["place"]]))
+        if len(counts):
+            large, typical, small = (_quantile_of(counts, times, q) for q in (0.9, 0.5, 0.1))
+            known[row["place"]] = typical
+            row["counts"] = sorted({large, typical, small}, reverse=True)
+            row["sizes"] = _histogram(counts, times)
+    for row in (rows[0], *_several(rows)[:1]):
+        row["count"] = LARGE
+    rows[-1]["count"] = SMALL
+    for row in rows:
+        row["count"] = known.get(row["place"], row["count"])
+    return len(known) == len(rows)
+
+
+def _sizes(prior: Prior, depth: int) -> tuple[Float64, Float64]:
+    """Return the counts above 0 of a depth, and how many nodes have each."""
+    counts, times = prior.values(depth, 0)
+    return counts[counts > 0].astype(np.float64), times[counts > 0].astype(np.float64)
+
+
+def _quantile_of(counts: Float64, times: Float64, part: float) -> int:
     """Return a count that so many are at most, to two digits."""
     order = np.cumsum(times)
     count = counts[int(np.searchsorted(order, part * order[-1]))]
     return max(1, int(float(f"{count:.2g}")))
 
 
-def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[list[float]]:
+def _histogram(counts: Float64, times: Float64) -> list[list[float]]:
     """Return counts on an even scale of logarithms and how many there are about each."""
     logs = np.log10(counts)
     edges = np.arange(np.floor(8 * logs.min()), np.ceil(8 * logs.max()) + 2) / 8
@@ -220,27 +242,13 @@ def _hill(counts: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> list[lis
     return [[float(f"{m:.4g}"), float(n)] for m, n in zip(middles, numbers, strict=True)]
 
 
-def _unit(plan: Plan, say: Catalogue) -> str:
-    """Return what is protected, one of it: text; a record only if a unit has no more than that."""
-    relation = plan.neighbours
-    word = "planning.record" if relation.contributions == 1 else "release.promise.unit"
-    return relation.unit or say(word)
-
-
-def _overview(plan: Plan, say: Catalogue) -> str:
-    """Return the facts at the head of the page."""
-    facts = [
-        (say("planning.head.counts"), attribute(plan.description.unit) or say("planning.records")),
-        (
-            say("planning.head.protected"),
-            say("planning.head.one", unit=attribute(_unit(plan, say))),
-        ),
-        (say("planning.head.cells"), say.number(sum(map(plan.tree.cells, plan.levels)))),
-        (say("planning.head.from"), say("planning.head.public")),
-    ]
+def _about(plan: Plan, say: Catalogue) -> str:
+    """Return what will be counted, in a line: HTML."""
+    cells = sum(map(plan.tree.cells, plan.levels))
+    facts = [say("planning.about", n=cells, units=attribute(units(plan)))]
     if plan.description.period:
-        facts.insert(1, (say("planning.head.period"), attribute(plan.description.period)))
-    return items(facts, "overview")
+        facts.append(attribute(plan.description.period))
+    return " ".join(f"<span>{fact}</span>" for fact in facts)
 
 
 def _accuracy(say: Catalogue, rows: Sequence[Json], usual: Json) -> str:
@@ -252,12 +260,29 @@ def _accuracy(say: Catalogue, rows: Sequence[Json], usual: Json) -> str:
     return say(
         "planning.accuracy",
         level=f'<select id="level" aria-label="{say("planning.field.level")}">{options}</select>',
-        count=f'<input id="count" type="number" min="1" step="10" value="{EXAMPLES[0]}" '
+        count=f'<input id="count" type="number" min="1" step="10" value="{MIDDLING}" '
         f'aria-label="{say("planning.field.count")}">',
         percent=f'<input id="within" class="few" type="number" min="0.1" step="0.5" '
         f'value="{PERCENT}" aria-label="{say("planning.field.within")}">',
         need='<b id="need"></b>',
         use=f'<button type="button" id="use">{say("planning.use")}</button>',
+    )
+
+
+def _errors(say: Catalogue) -> str:
+    """Return the table of errors that the page fills: one row a level."""
+    head = "".join(
+        f'<th scope="col"{more}>{say(f"planning.statistics.{key}")}</th>'
+        for key, more in (
+            ("level", ""),
+            *((key, ' class="n"') for key in ("rmse", "off", "within")),
+            ("tried", ' class="n" id="tried"'),
+        )
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{say("table.scrolls")}"><table>'
+        f"<caption>{say('planning.statistics.caption')}</caption>"
+        f'<thead><tr>{head}</tr></thead><tbody id="errors"></tbody></table></div>'
     )
 
 
@@ -299,7 +324,7 @@ def _account(plan: Plan, standing: Standing) -> Json:
     own division, at its own budget or, where the budget is no (ε, δ), at every one. What others
     cost, the page computes.
     """
-    account, budgets = standing.account, Budgets.around(plan.budget)
+    account, budgets = standing.account, Budgets.of(plan)
     exact = {budgets.own: account.cost(plan.guarantee)}  # raises where there is no price
     left = account.amount - standing.spent
     if not isinstance(plan.budget, EpsilonDelta):

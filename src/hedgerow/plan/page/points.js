@@ -1,27 +1,18 @@
-// What holds between budgets that were computed beforehand: see points.py.
-
-// A line in logarithms between the values of a table, at budgets in ascending order.
-function between(values, table, value) {
-  let i = 0;
-  while (i < values.length - 2 && value > values[i + 1]) i++;
-  if (values.length < 2 || value === values[i]) return table[i];
-  if (value === values[i + 1]) return table[i + 1];
-  const part = Math.log(value / values[i]) / Math.log(values[i + 1] / values[i]);
-  return Math.exp(Math.log(table[i]) + part * Math.log(table[i + 1] / table[i]));
-}
+// What a budget buys and promises: as it was computed beforehand (points.py), or of somebody's own division.
 
 // What is not certified is said this much on the safe side: the page's own accountant's.
 const FINE = 1e-4;
 
 // What a budget buys (ρ, or pure ε), from below for errors and from above for promises: certified, or
 // as the page's own accountant has it; and whether the latter is but a bound.
-function boughtBy(solver, points, division, shares, value) {
-  if (points.kind !== "EpsilonDelta") return { whole: value, most: value, isBound: false };
-  const place = points.values.indexOf(value);
-  if (division && division.sure.includes(place)) {
-    return { whole: division.wholes[place], most: division.wholes[place], isBound: false };
+function boughtBy(solver, points, division, shares, place) {
+  const value = points.values[place];
+  if (division || points.kind !== "EpsilonDelta") {
+    const whole = division ? division.wholes[place] : value;
+    return { whole, most: whole, isBound: false };
   }
-  const near = lineOf(points, division, value), target = Math.log(points.delta_value);
+  const near = Math.min(...points.divisions.map(({ wholes }) => wholes[place]));
+  const target = Math.log(points.delta_value);
   const composition = compositionOf(solver, shares);
   let isRounded = false;
   const above = (rho, doubt) => {
@@ -46,12 +37,14 @@ function isAlone(uses) {
 }
 
 // The least of them, and the largest, a step outwards; and whether they are apart.
+const TRIES = 32;
+
 function severalRoots(above, near) {
-  const tried = Array.from({ length: 16 }, (_, k) => near * 1.035 ** (k - 9));
+  const tried = Array.from({ length: TRIES }, (_, k) => near * 1.035 ** (k - 9));
   const excess = tried.map((rho) => above(rho, 1)), from = tried.map((rho) => above(rho, -1));
   const first = excess.findIndex((one) => one > 0), last = from.findLastIndex((one) => one <= 0);
   return {
-    whole: tried[Math.max(0, first - 1)], most: tried[Math.min(15, last + 1)],
+    whole: tried[Math.max(0, first - 1)], most: tried[Math.min(TRIES - 1, last + 1)],
     isBound: first < 0 || first !== last + 1,
   };
 }
@@ -112,24 +105,17 @@ function gathered(uses) {
   return [...found.values()];
 }
 
-// The same by lines alone, for many budgets at once.
-function lineOf(points, division, value) {
-  if (points.kind !== "EpsilonDelta") return value;
-  const each = division ? [division] : points.divisions;
-  return Math.min(...each.map(({ wholes }) => between(points.values, wholes, value)));
-}
-
-// Up to three digits.
-function roundedUp(value) {
-  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
-  return Number((Math.ceil(value / unit - 1e-9) * unit).toPrecision(3));
+// Up to a few digits.
+function roundedUp(value, digits = 3) {
+  const unit = 10 ** (Math.floor(Math.log10(value)) - digits + 1);
+  return Number((Math.ceil(value / unit - 1e-9) * unit).toPrecision(digits));
 }
 
 // ε at δ of a budget in ρ, from above; and whether it follows from ρ alone.
-function epsilonAt(solver, points, division, shares, value) {
-  const place = points.values.indexOf(value), sure = division ? division.epsilons[place] : null;
+function epsilonAt(solver, points, division, shares, place) {
+  const value = points.values[place];
   if (points.kind !== "Rho") return { epsilon: value, isBound: false };
-  if (sure !== null && sure !== undefined) return { epsilon: sure, isBound: false };
+  if (division) return { epsilon: division.epsilons[place], isBound: false };
   const composition = compositionOf(solver, shares)(value), { rho } = composition;
   const at = (of, near) => (1 + FINE) * rootOf((epsilon) => of(epsilon, 1) - Math.log(points.delta_value), near, false);
   const enough = at(composition.loose, rho + 2 * Math.sqrt(rho * Math.log(1 / points.delta_value)));
@@ -143,10 +129,8 @@ function costOf(solver, points, symbol, shares, { most }) {
 }
 
 // How many of 100 differences an attacker notices at most: `hedgerow.privacy.profile`, Profile.power.
-// Certified, or as the page's own accountant has it.
-function foundOf(solver, points, division, shares, value, most) {
-  const known = division ? division.found[points.values.indexOf(value)] ?? null : null;
-  if (known !== null) return known;
+function foundOf(solver, points, division, shares, place, most) {
+  if (division) return division.found[place];
   return Math.min(100, roundedUp(100 * powerOf(compositionOf(solver, shares)(most)).power));
 }
 

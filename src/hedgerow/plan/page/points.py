@@ -1,8 +1,8 @@
 """What a page knows for certain: budgets, and ways to divide them, computed beforehand.
 
-Between these budgets, and for other divisions, the page computes what a budget buys and promises
-(`points.js`), beginning from a line in logarithms. ρ as a function of ε at one δ bends so that the
-line lies below it.
+Each step of its slider is one of these budgets, and each button one of these ways: every pair of
+them is a plan. For somebody's own division the page computes what a budget buys and promises
+(`points.js`).
 """
 
 import math
@@ -11,12 +11,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
-import polars as pl
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
-
-from hedgerow.arrays import Float64
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
@@ -26,7 +20,7 @@ from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
-from hedgerow.plan.page.solver import is_priced, shares_for
+from hedgerow.plan.page.solver import shares_for
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
@@ -34,18 +28,14 @@ from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile
 from hedgerow.text import Json, Texts, format_percent
 
-MANTISSAS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
-CERTIFIED = {"1", "2", "5"}
-"""Of these the exact accountant is asked, which takes a while; also at both ends."""
-WIDTH = 40
+MANTISSAS, FEW_MANTISSAS = ("1", "1.5", "2", "3", "5", "7"), ("1", "2", "5")
+"""Of the budgets, in each power of ten; few where the exact accountant takes long for each."""
+MOST_NOISES = 24
+"""Of how many different variances a plan has all steps."""
+WIDTH = 20
 """Budgets go from the plan's own over this to as many times it, within the usual ones; where the
 plan's own is not one of these, from half or to twice it."""
-USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "4")}
-SAFE = 1 - 2e-4
-"""What a ρ that is not certified is multiplied by."""
-MOST_FORECASTS, NEAR = 60, 0.0005
-"""Of a division whose variances are carried: at how many budgets, and what a line may miss of a
-standard error half-way between two of them before there is another."""
+USUAL = {EpsilonDelta: ("0.1", "10"), Epsilon: ("0.1", "10"), Rho: ("0.001", "5")}
 
 APART = 4
 """By what factor the budgets of trials of a prior are apart."""
@@ -79,32 +69,33 @@ def _is_budget(budget: Budget, value: Fraction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The budgets of a page: what a slider snaps to, ascending.
+    """The budgets of a page: the steps of its slider, ascending.
 
     Attributes:
         values: ε, or ρ.
-        certified: places of those that the exact accountant is asked of.
         own: the place of the plan's own.
     """
 
     values: tuple[Fraction, ...]
-    certified: tuple[int, ...]
     own: int
 
     @classmethod
-    def around(cls, budget: Budget) -> "Budgets":
+    def of(cls, plan: Plan) -> "Budgets":
         """Return the budgets around a plan's own."""
+        noises = {use.noise for use in plan.guarantee.uses}
+        return cls.around(plan.budget, MANTISSAS if len(noises) <= MOST_NOISES else FEW_MANTISSAS)
+
+    @classmethod
+    def around(cls, budget: Budget, mantissas: Texts) -> "Budgets":
+        """Return those around a budget that begin with some figures, and that budget itself."""
         own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
         low, high = min(own / 2, usual[0]), max(own * 2, usual[1])
         if usual[0] <= own <= usual[1]:
-            low, high = max(own / WIDTH, usual[0] / 2), min(own * WIDTH, usual[1])
-        tens = [Fraction(10) ** k for k in range(-30, 30)]
-        nice = {Fraction(m) * ten: m in CERTIFIED for m in MANTISSAS for ten in tens}
+            low, high = max(own / WIDTH, usual[0]), min(own * WIDTH, usual[1])
+        nice = (Fraction(m) * Fraction(10) ** k for m in mantissas for k in range(-30, 30))
         within = (value for value in nice if low <= value <= high)
         values = sorted({own, *(value for value in within if _is_budget(budget, value))})
-        ends = {own, values[0], values[-1]}
-        certified = [i for i, v in enumerate(values) if v in ends or nice[v]]
-        return cls(tuple(values), tuple(certified), values.index(own))
+        return cls(tuple(values), values.index(own))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,11 +172,13 @@ def divisions(plan: Plan) -> list[Division]:
 
 def plans_for_trials(plan: Plan) -> list[Plan]:
     """Return the plan at its own budget and at two others, ascending, for trials of the prior."""
-    budgets = Budgets.around(plan.budget)
+    budgets = Budgets.of(plan)
     own = budgets.values[budgets.own]
     wanted = [own / APART, own, own * APART]
-    places = [min(budgets.certified, key=lambda i: abs(math.log(budgets.values[i] / want)))
-              for want in wanted]  # fmt: skip
+    places = [
+        min(range(len(budgets.values)), key=lambda i: abs(math.log(budgets.values[i] / want)))
+        for want in wanted
+    ]
     way = Division("own", plan, None, keeps=False)
     return [way.at(budgets.values[i]) for i in sorted(set(places))]
 
@@ -205,102 +198,42 @@ def points_of(plan: Plan, *, is_fixed: bool) -> Json:
 
     Returns:
         ``delta``: exact, and ``delta_value``; ``values``: budgets, ascending; ``texts``: the same,
-        exact; ``certified``: places of those that are computed exactly; ``divisions``; ``chosen``:
-        keys of what is said of any other division.
+        exact; ``own``: the place of the file's; ``divisions``; ``chosen``: keys of what is said of
+        any other division.
     """
-    budgets, ways = Budgets.around(plan.budget), divisions(plan)
-    everywhere = range(len(budgets.values)) if not is_priced(plan) else ()
+    budgets = Budgets.of(plan)
     delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else Fraction(USUAL_DELTA)
-    values, own = budgets.values, [way.profile for way in ways]
-    sure = [
-        {
-            i: profile(values[i])
-            for i in everywhere or (budgets.certified if first else (budgets.own,))
-        }
-        for first, profile in zip((True, *(False for _ in own[1:])), own, strict=True)
-    ]
-    each = [_wholes(plan, budgets, certified, sure[0]) for certified in sure]
     return {
         "kind": type(plan.budget).__name__,
         "delta": _exact(delta),
         "delta_value": float(delta),
-        "values": [float(value) for value in values],
-        "texts": [_exact(value) for value in values],
-        "certified": list(budgets.certified),
+        "values": [float(value) for value in budgets.values],
+        "texts": [_exact(value) for value in budgets.values],
         "own": budgets.own,
         "chosen": list(plan.chosen_measure),
-        "divisions": [
-            _division(way, budgets, wholes, certified, is_fixed=is_fixed)
-            | {"epsilons": _epsilons(plan, budgets, delta, certified)}
-            for way, wholes, certified in zip(ways, each, sure, strict=True)
-        ],
+        "divisions": [_division(way, budgets, delta, is_fixed=is_fixed) for way in divisions(plan)],
     }
 
 
-def _wholes(
-    plan: Plan, budgets: Budgets, certified: dict[int, Profile], first: dict[int, Profile]
-) -> list[float]:
-    """Return what each budget buys: certified, or near it and a little less.
+def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: bool) -> Json:
+    """Return one way to divide the budget: what is carried of it, and of its plan at each budget.
 
-    Beside the ρ of one continuous Gaussian count the ρ of a composition hardly differs, so their
-    ratio is a straight line between certified ones of the first division; that of another is as
-    much higher or lower as at the plan's own budget.
+    Returns:
+        Of each budget: ``wholes``, what it buys (ρ, or pure ε); ``hashes``; ``found``, how many of
+        100 differences are noticed at most; ``epsilons``, at δ, of a budget in ρ; ``errors``, the
+        RMSE of each cuboid where they are carried, null where nothing tells of it.
     """
-    budget = plan.budget
-    if not isinstance(budget, EpsilonDelta):
-        return [float(value) for value in budgets.values]
-    near = [gaussian_rho(float(value), float(budget.delta)) for value in budgets.values]
-    places = list(first)
-    relative = float(certified[budgets.own].rho or 0) / float(first[budgets.own].rho or 1)
-    ratios = [min(relative, 1.0) * float(first[i].rho or 0) / near[i] for i in places]
-    line = np.interp(
-        [math.log(value) for value in budgets.values],
-        [math.log(budgets.values[i]) for i in places],
-        ratios,
-    )
-    return [
-        float(certified[i].rho or 0) if i in certified else near[i] * float(ratio) * SAFE
-        for i, ratio in enumerate(line)
+    promises = [way.profile(value) for value in budgets.values]
+    plans = [
+        way.at(value, promise) for value, promise in zip(budgets.values, promises, strict=True)
     ]
-
-
-def _epsilons(
-    plan: Plan, budgets: Budgets, delta: Fraction, certified: dict[int, Profile]
-) -> list[float | None]:
-    """Return ε at δ of budgets in ρ, where it is certified."""
-    each = [certified.get(i) for i in range(len(budgets.values))]
-    is_asked = isinstance(plan.budget, Rho)
-    return [p.epsilon(delta) if p is not None and is_asked else None for p in each]
-
-
-def gaussian_rho(epsilon: float, delta: float) -> float:
-    """Return the ρ of Gaussian noise that is (ε, δ)-DP (Balle & Wang 2018, Theorem 8)."""
-
-    def excess(log_rho: float) -> float:
-        mu = math.sqrt(2 * math.exp(log_rho))
-        first = float(ndtr(mu / 2 - epsilon / mu))
-        second = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
-        return first - second - delta
-
-    return math.exp(brentq(excess, -60.0, math.log(epsilon + 50), xtol=1e-13))
-
-
-def _division(
-    way: Division,
-    budgets: Budgets,
-    wholes: list[float],
-    sure: dict[int, Profile],
-    *,
-    is_fixed: bool,
-) -> Json:
-    values, own = budgets.values, budgets.own
-    signed = {}
-    for i, promise in sure.items():
-        made = way.at(values[i], promise)
-        if i != own and not way.keeps:  # its shares are written out
-            made = replace(made, allocation=Shares.name, prior=None)
-        signed[i] = made.hash
-    division: Json = {
+    if not way.keeps:  # its shares are written out
+        plans = [
+            made if i == budgets.own else replace(made, allocation=Shares.name, prior=None)
+            for i, made in enumerate(plans)
+        ]
+    kind = type(way.plan.budget)
+    return {
         "key": way.key,
         "also": list(way.also),
         "lines": way.lines,
@@ -308,50 +241,14 @@ def _division(
         "chosen": list(way.plan.chosen),
         "named": [str(share) for share in way.plan.shares if share is not None],
         "shares": shares_for(way.plan),
-        "wholes": wholes,
-        "sure": sorted(sure),
-        "hashes": [signed.get(i) for i in range(len(values))],
-        "found": [
-            float(format_percent(sure[i].power())) if i in sure else None
-            for i in range(len(values))
+        "wholes": [
+            float(promise.rho or 0) if kind is EpsilonDelta else float(value)
+            for value, promise in zip(budgets.values, promises, strict=True)
         ],
-    }
-    if is_fixed:
-        division["table"] = _carried(way.plan, wholes[0], wholes[-1])
-    return division
-
-
-def _carried(plan: Plan, low: float, high: float) -> Json:
-    """Return variances at some budgets, times ρ (or ε²), so many that lines between them are near.
-
-    Halves each stretch of budgets until a line is seen to miss the forecast in the middle by little
-    enough, or there are `MOST_FORECASTS`.
-    """
-    power = plan.mechanism.price.power
-    kind = Rho if plan.mechanism.price.norm == 2 else Epsilon
-
-    def at(whole: float) -> Float64:
-        budget = kind(Fraction(whole).limit_denominator(10**12))
-        made = replace(plan, budget=budget, inverse_two_rho=None)
-        errors = forecast(made)["rmse"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return np.asarray(errors**2 * float(value_of(budget)) ** power)
-
-    variances = {whole: at(whole) for whole in (low, high)}
-    open_stretches = [(low, high)]
-    while open_stretches and len(variances) < MOST_FORECASTS:
-        first, last = open_stretches.pop(0)
-        middle = (first + last) / 2
-        variances[middle] = at(middle)
-        line = (variances[first] + variances[last]) / 2
-        misses = np.abs(np.sqrt(line / np.maximum(variances[middle], 1e-300)) - 1)
-        if np.nanmax(np.where(variances[middle] > 0, misses, 0.0)) > NEAR:
-            open_stretches += [(first, middle), (middle, last)]
-    return {
-        "wholes": sorted(variances),
-        "variances": [
-            [None if math.isnan(v) else float(f"{v:.7g}") for v in variances[whole]]
-            for whole in sorted(variances)
-        ],
+        "hashes": [made.hash for made in plans],
+        "found": [float(format_percent(promise.power())) for promise in promises],
+        "epsilons": [promise.epsilon(delta) if kind is Rho else None for promise in promises],
+        "errors": [forecast(made)["rmse"].to_list() for made in plans] if is_fixed else None,
     }
 
 

@@ -7,6 +7,20 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.neighbours import AddRemove
 
 
+def units(plan: Plan) -> str:
+    """Return what a count counts, in the plural: text, the one word for it on a whole page."""
+    return plan.description.unit or catalogue(plan.description.language)("release.records")
+
+
+def one(plan: Plan) -> str:
+    """Return whoever or whatever is protected, one of them: text."""
+    say, m, unit = catalogue(plan.description.language), plan.neighbours.contributions, ""
+    key = "one_many" if m > 1 else "one_of" if plan.description.unit else "one_record"
+    if plan.neighbours.unit:
+        key, unit = "one_named", plan.neighbours.unit
+    return say(f"release.promise.{key}", m=m, unit=unit, units=units(plan))
+
+
 def protected(plan: Plan) -> str:
     """Return who is protected from what, in a sentence: text."""
     say, relation = catalogue(plan.description.language), plan.neighbours
@@ -19,8 +33,12 @@ def protected(plan: Plan) -> str:
         key = "replace_many"
     else:
         key = "replace_unit" if unit else "replace"
-    unit = unit or say("release.promise.unit")
-    return among(plan, say(f"release.promise.{key}", m=m, unit=unit))
+    values = {"unit": unit or say("release.promise.unit"), "one": one(plan), "units": units(plan)}
+    if plan.description.unit:
+        said = say(f"release.promise.of.{key}", m=m, **values)
+    else:
+        said = say(f"release.promise.{key}", m=m, **values)
+    return among(plan, said)
 
 
 def agreed(plan: Plan) -> str:

@@ -211,19 +211,11 @@ function turned(table, matrix) {
     (sum, weight, j) => sum + weight * table[j * rest + Math.floor(place / matrix.length)], 0));
 }
 
-// Variances at some budgets, times budget^power, joined by lines.
-function tabledVariances(solver, { wholes, variances }, whole) {
-  const { power } = solver.price;
-  let i = 0;
-  while (i < wholes.length - 2 && whole > wholes[i + 1]) i++;
-  const part = Math.min(1, Math.max(0, (whole - wholes[i]) / (wholes[i + 1] - wholes[i])));
-  return variances[i].map((first, row) => (first === null ? Infinity
-    : (first + part * (variances[i + 1][row] - first)) / whole ** power));
-}
-
-// The mean variance of each row (records²): infinite where nothing tells of it.
-function variancesOf(solver, allocation, whole) {
-  if (solver.kind === "fixed") return tabledVariances(solver, allocation.table, whole);
+// The mean variance of each row (records²) at a budget: infinite where nothing tells of it.
+function variancesOf(solver, allocation, whole, place) {
+  if (solver.kind === "fixed") {
+    return allocation.errors[place].map((error) => (error === null ? Infinity : error ** 2));
+  }
   if (solver.kind === "cube") {
     solver.chains ??= solver.axes.map((axis) => chainOf([axis], axis.slice(1).map((_l, k) => [0, k + 1])));
     return cubeVariances(solver, allocation.shares, whole);

@@ -10,8 +10,8 @@ from, and computes them (`solver.js`):
 - *cube*: every combination of levels with shares that are a product over the axes: each axis is a
   chain of its own, and a cuboid's mean variance is the sum over all cuboids' noise of products of
   what each axis's levels have in it (`hedgerow.estimate.cube.variances`), whatever noise it is.
-- *fixed*: everything else. The shares stay as they are, and the variances of `forecast` are
-  carried at some budgets: times ρ (or ε²) they hardly change, so that a line between two is near.
+- *fixed*: everything else. The shares stay those of the divisions that were computed beforehand,
+  and the errors of `forecast` are carried at each budget.
 
 The noise of a share is what `hedgerow.privacy.calibrate` buys; its variance, which is not quite
 that of wide noise, is a table by precision. What it promises, the page computes by case of what one

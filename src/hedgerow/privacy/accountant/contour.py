@@ -5,7 +5,7 @@ For c > 0 and K(s) = log E[e^(sL); L < ∞] (Mellin's inversion of (1 - e^(ε-�
     δ(ε) = P[L = ∞] + (1/2πi) ∫ over Re s = c of e^(K(s) - sε) / (s(s+1)) ds,
 
 by the trapezoidal rule on the line through the saddle point, where nothing cancels. The rule errs
-upwards only, by aliases that Chernoff bounds cover (`docs/proofs`, "δ(ε) as a contour
+upwards only, by aliases that Chernoff bounds cover (`docs/proofs/accounting.md`, "δ(ε) as a contour
 integral"). All is relative to e^(K(c) - c·target) until the end, so δ may be as small as a float
 can be. Round-off is bounded assuming that exp, log, sin, … are right to 4 units in the last place.
 """

@@ -92,7 +92,7 @@ class Smoothed:
     and A the average Af(ε) = ∫ f(ε+v) e^(-v/2) b(v) dv / b̂(1/2): under the integral it multiplies
     by k̂(s) = b̂(s+1/2)/b̂(1/2) with b̂(s) = (sinh(ws)/(ws))⁴. Then, with λ = 5/2 and w ≤ 1/40,
 
-    Proof: `docs/proofs`, "δ(ε) as a contour integral".
+    Proof: `docs/proofs/accounting.md`, "δ(ε) as a contour integral".
 
         (1+λ)Aδ - λA²δ  ≤  δ  ≤  Aδ.
 

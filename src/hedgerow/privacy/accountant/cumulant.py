@@ -5,7 +5,7 @@ L tilted by c (reweighed with e^(cL)), which has period 2π and φ(0) = 1,
 
     E[e^((c+it)L); L < ∞] = E[e^(cL); L < ∞] · e^(it·origin) · φ(t·step).
 
-The formulas for each kind of loss: `docs/proofs`, "Transforms of privacy losses".
+The formulas for each kind of loss: `docs/proofs/accounting.md`, "Transforms of privacy losses".
 """
 
 import math

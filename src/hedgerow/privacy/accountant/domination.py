@@ -7,8 +7,8 @@ t-th with independent noise N_Z(0, σ_t²), neighbours being at most Δ_t apart.
 
     δ_μ(ε) = Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ)    (Balle & Wang 2018, Theorem 8).
 
-Proof, the cases of `Neighbours.changes`, and other guarantees in the composition: `docs/proofs`,
-"Gaussian noise and bounded norms".
+Proof, the cases of `Neighbours.changes`, and other guarantees in the composition:
+`docs/proofs/privacy.md`, "Gaussian noise and bounded norms".
 """
 
 import math
@@ -147,7 +147,7 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
     For ε >= 0, with a = ε/μ - μ/2, b = a + μ and Mills' ratio R, δ_μ(ε) = φ(a) (R(a) - R(b)), and
     δ_μ(-ε) = 1 - e^-ε + e^-ε δ_μ(ε).
 
-    Round-off is bounded in `docs/proofs`, "Gaussian noise and bounded norms".
+    Round-off is bounded in `docs/proofs/privacy.md`, "Gaussian noise and bounded norms".
     """
     size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
     a, b = size / mu - mu / 2, size / mu + mu / 2

@@ -7,7 +7,7 @@ of the sums a, b of either half of the losses, and q_b = p_b e^(-b),
 
 one search of a sorted list for each a: n losses take 2^(n/2) steps, fewer where some are alike.
 
-Round-off: `docs/proofs`, "δ(ε) by enumeration".
+Round-off: `docs/proofs/accounting.md`, "δ(ε) by enumeration".
 """
 
 import math

@@ -3,7 +3,7 @@
 The law is tilted by c: P(l) e^(cl) = e^A p̃(l), with A exact and p̃ summing to about 1. The bound
 of ‖p̂ - p̃‖₂ for the computed p̂ is charged κ = 16u a level of the FFT, u = 2^-53, plus the errors
 of the masses and powers; the window leaves at most e^-TAIL on either side. Where each charge comes
-from: `docs/proofs`, "Convolution on a lattice".
+from: `docs/proofs/accounting.md`, "Convolution on a lattice".
 """
 
 import math

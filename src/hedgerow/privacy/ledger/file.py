@@ -1,9 +1,9 @@
 """The ledger's SQLite file: its schema, how it is opened, and how its failures are named.
 
 A charge must be on the disk before noise is drawn, and stay there: a rollback journal under
-``synchronous = EXTRA``, which also syncs the directory (`docs/proofs`, "The ledger's file"). The
-file is opened by SQLite alone: any other handle of this process would drop SQLite's POSIX locks
-(SQLite: "How To Corrupt An SQLite Database File", 2.2). Hence the ``application_id``.
+``synchronous = EXTRA``, which also syncs the directory (`docs/proofs/releases.md`, "The ledger's
+file"). The file is opened by SQLite alone: any other handle of this process would drop SQLite's
+POSIX locks (SQLite: "How To Corrupt An SQLite Database File", 2.2). Hence the ``application_id``.
 """
 
 import os

@@ -3,9 +3,9 @@
 An *account* is one dataset under one neighbouring relation, with a cap. Every release is charged
 before its noise is drawn; a charge that would exceed the cap is refused and costs nothing; no
 charge is ever taken back. A cap in ρ or pure ε holds although each release may be chosen after
-seeing those before it: `docs/proofs`, "A cap on adaptive releases". The tight (ε, δ) profile is
-shown only for releases that were planned together (`PLANNED_TOGETHER`). Two accounts of one
-dataset, under other neighbours or restrictions, do not know of each other.
+seeing those before it: `docs/proofs/releases.md`, "A cap on adaptive releases". The tight (ε, δ)
+profile is shown only for releases that were planned together (`PLANNED_TOGETHER`). Two accounts of
+one dataset, under other neighbours or restrictions, do not know of each other.
 """
 
 import sqlite3

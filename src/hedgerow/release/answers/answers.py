@@ -16,6 +16,7 @@ import polars as pl
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_NOISY_READ, MOST_WORK_OF_SUMS
 from hedgerow.plan.design import Design
@@ -110,6 +111,22 @@ class Answers(ABC, Generic[Own]):
             ReleaseError: the noisy counts are none that a release could have written.
         """
 
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return the covariance of the estimates of all measured cells of a cuboid of the plan.
+
+        Args:
+            content: the release.
+            levels: the cuboid.
+            cells: as `cells` returns them.
+
+        Returns:
+            None where it has no sparse factors.
+        """
+        del content
+        noise = self.design.carried_noise(levels)
+        is_alone = noise.raw or noise.mechanism is None
+        return Factors.diagonal(cells.variance) if is_alone else None
+
     # --- sums -----------------------------------------------------------------------------------
 
     def sums(
@@ -161,9 +178,14 @@ class Answers(ABC, Generic[Own]):
         Raises:
             ReleaseError: survivors alone were measured, or it would take too long.
         """
+        if (fault := self.fault_of_areas(sums, is_planned=is_planned)) is not None:
+            raise ReleaseError(fault)
+
+    def fault_of_areas(self, sums: Sums, *, is_planned: bool = False) -> str | None:
+        """Return why sums over areas have no errors, in a sentence; None where they have."""
         without, instead = ("", "") if is_planned else (f"; {COUNTS_ALONE}", f", or {COUNTS_ALONE}")
         if not self.design.is_answerable(sums.cuboid):
-            raise ReleaseError(
+            return (
                 "errors of sums over areas are unknown here: not every one of these cells is "
                 f"measured with noise of its own, and noise decides which are{without}; a plan "
                 'with measure = "all" has errors of any areas'
@@ -172,10 +194,11 @@ class Answers(ABC, Generic[Own]):
         if self.reads or not is_planned:
             noisy = sum(map(self.design.possible_cells, self.plan.measured))
         if noisy > self.most_noisy or self.work(sums, noisy) > MOST_WORK_OF_SUMS:
-            raise ReleaseError(
+            return (
                 f"errors of these {sums.many:,} sums would take too long, with {noisy:,} noisy "
                 f"counts; name fewer areas or coarser levels{instead}"
             )
+        return None
 
     def work(self, sums: Sums, noisy: int) -> int:
         """Return about how many numbers errors over areas run through beside so many counts."""

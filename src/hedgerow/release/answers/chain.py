@@ -13,8 +13,9 @@ import numpy as np
 
 from hedgerow.arrays import Codes, Float64, Int64, Levels
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.estimate.tree.layers import Layer
-from hedgerow.estimate.tree.least_squares import LeastSquares
+from hedgerow.estimate.factors import Factors
+from hedgerow.estimate.tree.layers import Layer, start_of
+from hedgerow.estimate.tree.least_squares import LeastSquares, upward
 from hedgerow.estimate.tree.sums import covariance, sums_of_leaves
 from hedgerow.limits import MOST_NOISY_OF_SUMS
 from hedgerow.plan.chain import PlannedChain, PlannedSums
@@ -30,7 +31,7 @@ from hedgerow.release.answers.measured_nodes import (
 )
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
@@ -95,6 +96,18 @@ class ChainAnswers(Answers[PlannedChain]):
             return estimated(stored, self.design.outline, method, again=True), None
         return estimated_again(stored, pass_of(plan, stored, method)), None
 
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return the covariance of the estimates of all measured nodes of a depth."""
+        if not self.design.everything:
+            return super().factors(content, levels, cells)
+        _, layers = measured_nodes(content.stored, self.design.outline)
+        combined = [variance for _, variance in upward(layers)][: sum(levels) + 1]
+        if not all(map(np.isfinite, map(np.max, combined))):
+            return None
+        starts = [np.diff(start_of(layer)) for layer in layers[1 : sum(levels) + 1]]
+        parents = [np.repeat(np.arange(len(many)), many) for many in starts]
+        return Factors.along(combined[0], parents, combined[1:])[-1]
+
     # --- sums -----------------------------------------------------------------------------------
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
@@ -127,6 +140,10 @@ class ChainAnswers(Answers[PlannedChain]):
 class SumsAnswers(ChainAnswers):
     """Those of running sums of the bins of one numeric axis."""
 
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return None but for what is public: all sums tell of each bin."""
+        return Answers.factors(self, content, levels, cells)
+
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
         """Return the total and all bins, decoded from the sums."""
         root, listed = stored.nodes[ROOT], stored.nodes[BINS]
@@ -135,7 +152,7 @@ class SumsAnswers(ChainAnswers):
             if len(listed) or len(stored.measured[BINS]):
                 raise uneven(self.plan.tree, BINS)
             return {levels: stored.nodes[levels] for levels in wanted}
-        sums = cast("Int64", stored.noisy(BINS, Dense(self.plan.tree, BINS)))
+        sums = cast("Int64", stored.noisy(BINS, EveryCell(self.plan.tree, BINS)))
         errors = cast("PlannedSums", self.design).decoded
         cumulative = errors.estimate(sums, public)
         if public is None:

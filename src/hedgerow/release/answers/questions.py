@@ -13,15 +13,15 @@ reads (`hedgerow.release.reestimate.external`).
 *Sums of released counts.* A cuboid of the plan has errors of its own
 (`hedgerow.release.directory.cuboid_errors`); a cube has every combination of levels. Any other, and
 areas of a user's own, are sums of the cells of a released table that contains them: of the leaves
-of a chain, or of one of the tables of a workload that names cuboids, which all say the same of it.
-There are three ways to their errors.
+of a chain or a cube, or of one of the tables of a workload that names cuboids, which all say the
+same of it. There are three ways to their errors.
 
-1. *Named cuboids, each cell of them measured.* Beside the sum of released counts stands the
-   least-squares estimate of the same sum from all cuboids that are measured whole
-   (`hedgerow.plan.joint`): unbiased, with its variance, an interval, and ``contradicted``, as those
-   of the workload have. Where the variances of so large a workload are upper bounds (`Plan.design`
-   says so), standard errors are, too: intervals are wider than they need be, and hold at least as
-   often.
+1. *A cube or named cuboids, also along a spine, each cell of the table measured.* Beside the sum of
+   released counts stands the least-squares estimate of the same sum from all cuboids that are
+   measured whole (`hedgerow.plan.joint`): unbiased, with its variance, an interval, and
+   ``contradicted``, as those of the workload have. Where the variances of so large a workload are
+   upper bounds (`Plan.design` says so), standard errors are, too: intervals are wider than they
+   need be, and hold at least as often.
 2. *A chain, all nodes of it measured.* Beside each sum of released leaves stands the least-squares
    estimate of the same sum from all measurements: unbiased, with an exact variance
    (`hedgerow.estimate.tree.sums`) and an interval as on the tree. The sum of released leaves is not
@@ -38,7 +38,7 @@ There are three ways to their errors.
    as sums are listed because they seem to be above 0. Where half of what the model tells is more
    than half of the noise's half width, a sum has neither estimate nor interval. Areas have none.
 
-Of a table of named cuboids that was measured at survivors there are counts alone.
+Of a table of a cube or of named cuboids that was measured at survivors there are counts alone.
 """
 
 from typing import Any

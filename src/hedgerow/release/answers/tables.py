@@ -17,7 +17,7 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TypeVar
 
@@ -26,8 +26,9 @@ import numpy as np
 from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, Tables, among, row_by_row
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
-from hedgerow.estimate.cube.variances import Product
+from hedgerow.estimate.cube.variances import ByFactors, Product
 from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.estimate.workload.sparse import survivors_below
 from hedgerow.plan.joint import Joint
@@ -53,6 +54,8 @@ Wanted = tuple[Sums, Int64]
 
 A_SUM = 1 << 14
 """What a sum takes beside its nodes, in nodes."""
+A_TIME = 1 << 24
+"""Nodes and cells that weights and variances of areas are held of at once."""
 ITERATIONS = 4
 """What a cell takes where sums iterate, in nodes of an axis."""
 
@@ -229,6 +232,14 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         survivors = survivors_below(joint.shape, cuboid, covers, counted)
         return row_by_row(survivors.nodes(np.arange(survivors.cells)))
 
+    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
+        """Return the covariance of the estimates of all cells of a cuboid, row by row."""
+        cuboid = self.design.shape.given(levels)
+        if levels not in self.plan.whole or self.design.is_public(cuboid):
+            return super().factors(content, levels, cells)
+        solver = self.design.variances_of(cuboid)
+        return solver.factors(cuboid) if isinstance(solver, ByFactors) else None
+
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""
         joint = self.design
@@ -263,20 +274,26 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return joint.variances_at(cuboid, codes)
-        solver, variance = joint.variances_of(cuboid), np.zeros(sums.many)
+        solver, variance = joint.variances_of(cuboid), list[Float64]()
         every = [*joint.whole.intersection(joint.noise), *filter(None, [joint.public])]
         made = [] if solver.has_covariances else every
         tables = {cuboid: np.zeros(joint.shape.shape(cuboid)) for cuboid in made}
-        for number in range(sums.many):
-            weights = _weights(sums, cuboid, number)
-            if joint.is_fixed(weights):
-                variance[number] = 0.0
-            elif solver.has_covariances:
-                variance[number] = solver.covariance(weights, weights)
+        for first, groups in _groups(sums):
+            fixed = _by_area(sums, joint.fixed(cuboid, groups))
+            if isinstance(solver, ByFactors):
+                of_sums = _by_area(sums, solver.of_cells(cuboid, groups))
             else:
-                variance[number] = _by_iteration(joint, cuboid, weights, tables)
-            on_fraction((number + 1) / sums.many)
-        return np.maximum(variance, 0.0)
+                of_sums = np.zeros(len(fixed))
+                for i in np.flatnonzero(~fixed):
+                    own = _weights(sums, cuboid, first + int(i))
+                    if solver.has_covariances:
+                        of_sums[i] = solver.covariance(own, own)
+                    else:
+                        of_sums[i] = _by_iteration(joint, cuboid, own, tables)
+                    on_fraction((first + i + 1) / sums.many)
+            variance.append(np.where(fixed, 0.0, np.maximum(of_sums, 0.0)))
+            on_fraction((first + len(fixed)) / sums.many)
+        return np.concatenate(variance)
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
@@ -289,6 +306,32 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
         inside = np.bincount(lookup.members(area), minlength=nodes).astype(np.float64)
         weights[lookup.axis] = cuboid[lookup.axis], inside
     return weights
+
+
+def _groups(sums: Sums) -> Iterator[tuple[int, list[Float64 | None]]]:
+    """Yield of some areas at a time the number of their first sum, and the groups of each axis."""
+    beside = [
+        None
+        if np.array_equal(each.number, np.arange(each.many))
+        else np.eye(each.many)[each.number]
+        for each in sums.groups
+    ]
+    if (lookup := sums.lookup) is None:
+        yield 0, beside
+        return
+    nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
+    at_once = max(1, A_TIME // (nodes + sums.cells))
+    for begin in range(0, len(lookup), at_once):
+        some = range(begin, min(begin + at_once, len(lookup)))
+        weights = np.zeros((nodes, len(some)))
+        for column, area in enumerate(some):
+            weights[lookup.members(area), column] = 1.0
+        yield begin * sums.cells, [*beside[: lookup.axis], weights, *beside[lookup.axis + 1 :]]
+
+
+def _by_area(sums: Sums, table: Array) -> Array:
+    """Return numbers of sums by area, then row by row, from those along each axis."""
+    return table.ravel() if sums.lookup is None else np.moveaxis(table, sums.lookup.axis, 0).ravel()
 
 
 def _by_iteration(joint: PlannedTables, cuboid: Levels, weights: Product, tables: Tables) -> float:

@@ -2,8 +2,8 @@
 
 Source: InfTDA, Boninsegna & Silvestri, Algorithms 1 and 3; with `All`, their pass over estimates
 that are combined upward first (`hedgerow.release.descent.block`). Why the pass satisfies the plan's
-guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs``, "The pass
-satisfies the plan's guarantee".
+guarantee, and why whoever runs a job again draws the same noise: ``docs/proofs/releases.md``, "The
+pass satisfies the plan's guarantee".
 
 The tree is cut (`Outline`) into subtree jobs. Where all nodes are measured
 each job runs twice: *up*, which returns what its nodes tell of the root's count, and *down*, which
@@ -32,7 +32,7 @@ from hedgerow.release.descent.block import (
     taken,
 )
 from hedgerow.release.descent.jobs import Flow, Progress, Told, Top
-from hedgerow.release.descent.layouts import Dense
+from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.nodes import (
     Found,
     JobRoots,
@@ -306,7 +306,7 @@ class ChainFlow(Flow):
         It comes with its count, and as a result, which lists it only if that is positive.
         """
         levels, noisy = self.outline.tree.cuboid(0), None
-        layout = Dense(self.outline.tree, levels)
+        layout = EveryCell(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
         estimate, precision = np.zeros(1), np.full(1, variance)
         if 0 in self.outline.measured:

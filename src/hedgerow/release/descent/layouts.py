@@ -2,7 +2,8 @@
 
 A layout follows from the plan and from released counts alone. It is the same wherever noise is
 drawn and wherever noisy counts are read back, so no cell has two noisy counts and none the noise
-of another; only ``add`` of a `Layout` looks at the confidential table.
+of another. Of a layout only ``add`` reads counts of the confidential table; `Families` and flows
+also find which of its rows lie below a node.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ LEAVES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class EveryCell:
     """All cells of a cuboid, row by row.
 
     Attributes:
@@ -153,7 +154,7 @@ class Sums:
         noisy += self.strategy.sums(leaves)
 
 
-Layout = Dense | Below | Families | Stretch | Sums
+Layout = EveryCell | Below | Families | Stretch | Sums
 """Cells of one cuboid, laid end to end.
 
 ``cells``: how many; ``first``: how many cells of the cuboid stand before them where all are written

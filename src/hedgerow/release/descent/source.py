@@ -10,7 +10,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.layouts import Dense, Layout
+from hedgerow.release.descent.layouts import EveryCell, Layout
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
@@ -53,7 +53,7 @@ class Drawn:
             ValueError: the cuboid is confidential.
         """
         self._check_public(levels)
-        layout = Dense(self.plan.tree, levels)
+        layout = EveryCell(self.plan.tree, levels)
         exact = np.zeros(layout.cells, dtype=np.int64)
         layout.add(exact, self.counts)
         return exact

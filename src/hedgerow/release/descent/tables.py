@@ -26,7 +26,7 @@ from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.tables import PlannedTables
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
-from hedgerow.release.descent.layouts import Below, Dense
+from hedgerow.release.descent.layouts import Below, EveryCell
 from hedgerow.release.descent.nodes import Found, Nodes, NoisyCuboid
 from hedgerow.release.descent.source import Stored
 
@@ -99,7 +99,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
                 exact[cuboid] = self.source.exact(levels).reshape(joint.shape.shape(cuboid))
                 tables[cuboid] = exact[cuboid].astype(np.float64)
             elif cuboid in joint.noise:
-                noisy = cast("Int64", self.source.noisy(levels, Dense(self.plan.tree, levels)))
+                noisy = cast("Int64", self.source.noisy(levels, EveryCell(self.plan.tree, levels)))
                 self.progress.on_cells(size)
                 yield NoisyCuboid(levels, noisy, perf_counter() - began)
                 tables[cuboid] = noisy.astype(np.float64).reshape(joint.shape.shape(cuboid))

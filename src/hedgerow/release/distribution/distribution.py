@@ -1,8 +1,9 @@
 """`Distribution`: quantiles, counts of ranges and the CDF of a released numeric column."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,12 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.picture import (
     GREEN,
     figure_for,
+    figure_of,
     open_axes,
     write_heading,
     write_thousands,
 )
-from hedgerow.plan.picture import title_of
+from hedgerow.plan.picture import title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.distribution.cumulative import Cumulative, Quantile
@@ -198,6 +200,23 @@ class Distribution:
         most = int(high[0])
         return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
 
+    def plot(self, confidence: Confidence | None = None) -> Any:
+        """Return the picture of ``hedgerow distribution --picture``, a figure of matplotlib.
+
+        Args:
+            confidence: of the intervals, 95 % for each edge unless given.
+
+        Raises:
+            ReleaseError: matplotlib is not installed.
+
+        Example:
+            >>> ages = [20 + i % 60 for i in range(6000)]
+            >>> made = hr.release_distribution(ages, low=0, high=100, bins=20, budget=hr.Rho(1))
+            >>> made.plot().axes[0].get_ylabel()
+            'share of records below'
+        """
+        return figure_of(partial(_draw, self, confidence or Confidence()), SIZE, ReleaseError)
+
     def write(self, directory: str | Path) -> None:
         """Write the release; `read_distribution` reads it back.
 
@@ -242,18 +261,24 @@ RANK = Real("a quantile's rank", 0, 1, ReleaseError, ends="()")
 MOST_POINTS = 4_000
 
 
+SIZE = (8, 4.4)
+"""Inches."""
+
+
 def picture_of_distribution(
-    distribution: Distribution,
-    path: Path,
-    *,
-    confidence: Confidence | None = None,
+    distribution: Distribution, path: Path, *, confidence: Confidence | None = None
 ) -> None:
     """Draw the released CDF at the bins' edges, and the interval at each of them.
 
     Raises:
         ReleaseError: matplotlib is not installed, or the file cannot be written.
     """
-    confidence = confidence or Confidence()
+    with figure_for(path, SIZE, ReleaseError) as figure:
+        _draw(distribution, confidence or Confidence(), figure)
+
+
+def _draw(distribution: Distribution, confidence: Confidence, figure: Any) -> None:
+    """Draw it on a figure."""
     band = distribution.band(confidence)
     kept = np.unique(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS)).astype(np.int64))
     total = max(distribution.cumulative.total, 1)
@@ -261,23 +286,20 @@ def picture_of_distribution(
     low, cdf, high = (
         np.append(0.0, band[name].to_numpy()[kept] / total) for name in ("low", "count", "high")
     )
-    said = distribution.plan.description
-    unit = said.unit or "records"
+    unit = unit_of(distribution.plan)
     below = f"Released share of {unit} below each value, with its interval."
     name = distribution.ranges.name
-    heading = title_of(distribution.plan, f"Distribution of {name}"), below
-    with figure_for(path, (8, 4.4), ReleaseError) as figure:
-        write_heading(figure, *heading)
-        axes = figure.subplots()
-        kind = "all edges at once" if confidence.simultaneous else "each edge"
-        axes.fill_between(
-            x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=GREEN,
-            label=f"{100 * confidence.coverage:g} % interval ({kind})",
-        )  # fmt: skip
-        axes.plot(x, cdf, color=GREEN, lw=1.3, label="released")
-        axes.set(xlabel=name, ylabel=f"share of {unit} below", ylim=(0, 1.02))
-        axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "20", "40", "60", "80", "100 %"])
-        write_thousands(axes.xaxis)
-        axes.set_xlim(x[0], x[-1])
-        axes.legend(loc="lower right")
-        open_axes(axes)
+    write_heading(figure, title_of(distribution.plan, f"Distribution of {name}"), below)
+    axes = figure.subplots()
+    kind = "all edges at once" if confidence.simultaneous else "each edge"
+    axes.fill_between(
+        x, low, np.minimum(high, 1.05), alpha=0.25, lw=0, color=GREEN,
+        label=f"{100 * confidence.coverage:g} % interval ({kind})",
+    )  # fmt: skip
+    axes.plot(x, cdf, color=GREEN, lw=1.3, label="released")
+    axes.set(xlabel=name, ylabel=f"share of {unit} below", ylim=(0, 1.02))
+    axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "20", "40", "60", "80", "100 %"])
+    write_thousands(axes.xaxis)
+    axes.set_xlim(x[0], x[-1])
+    axes.legend(loc="lower right")
+    open_axes(axes)

@@ -81,6 +81,7 @@ class Cells:
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
         others: the other intervals that a reader can choose.
+        told: float64 (cells) twice, records: the estimates as they are, and how far 95 % reach.
         shares: of each cell its share of what is above it, and both ends of its interval: float64
             (cells, 3), NaN where it has none. Nothing is a share here without an interval.
     """
@@ -93,6 +94,7 @@ class Cells:
     estimate: Int64
     contradicted: NDArray[np.bool_]
     others: Sequence[Ends] = ()
+    told: tuple[Float64, Float64] | None = None
     shares: Float64 | None = None
 
     def __len__(self) -> int:
@@ -156,8 +158,9 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
     if len(cells):
         yield f"intervals-{name}", block(parts)
     if cells.shares is not None:
-        steps = np.nan_to_num(np.rint(cells.shares * SHARE_STEPS) + 1).astype(np.int64)
-        yield f"shares-{name}", block([varints(column) for column in steps.T])
+        rounds = zip(cells.shares.T, (np.rint, np.floor, np.ceil), strict=True)  # ends outwards
+        steps = [np.nan_to_num(rounded(each * SHARE_STEPS) + 1) for each, rounded in rounds]
+        yield f"shares-{name}", block([varints(each.astype(np.int64)) for each in steps])
     if cells.contradicted.any():
         yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
 

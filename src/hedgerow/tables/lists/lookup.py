@@ -178,16 +178,23 @@ class Lookup:
             For each group int64 (nodes): the area of each node, -1 for none.
         """
         groups: list[Int64] = []
+        taken = np.zeros((nodes, 1), dtype=np.uint64)  # of each node a bit a group that has it
         for area in range(len(self)):
             members = self.members(area)
-            free = next((each for each in groups if (each[members] < 0).all()), None)
-            if free is None:
-                free = np.full(nodes, -1, dtype=np.int64)
-                groups.append(free)
-            free[members] = area
+            words = np.bitwise_or.reduce(taken[members], axis=0)
+            bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+            free = int(np.argmin(bits)) if not bits.all() else len(bits)
+            if free == len(bits):
+                taken = np.hstack([taken, np.zeros_like(taken)])
+            if free == len(groups):
+                groups.append(np.full(nodes, -1, dtype=np.int64))
+            groups[free][members] = area
+            taken[members, free // WORD] |= np.uint64(1 << free % WORD)
         return groups
 
 
+WORD = 64
+"""Bits of a word."""
 _SHARE = re.compile(
     r"(?:^|[^a-z])(?:weights?|shares?|proportions?|percent(?:age)?|fractions?|ratios?|a?fact)"
     r"(?:$|[^a-z])",

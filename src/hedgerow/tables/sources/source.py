@@ -206,8 +206,9 @@ def _letters(name: str) -> str:
 def open_source(db: Database, source: Any, subject: str) -> Iterator[Source]:
     """Open a source for as long as its files and connections are needed.
 
-    Another format of files is another branch here, and a class like `StoredStatistics`; a cluster
-    reads its files itself (`hedgerow.spark.table.read_files`).
+    Another kind of file that DuckDB reads is a branch behind `open_file`. Any other is a branch
+    here, and a class like `StoredStatistics`. A cluster reads its files itself
+    (`hedgerow.spark.table.read_files`).
     """
     if isinstance(source, Query):
         with run_query(source, subject) as query:

@@ -1,0 +1,109 @@
+"""Sets that hold the ratio of two true counts, from unbiased estimates of both.
+
+*Fieller's set.* Let a and b estimate A and B without bias, with standard errors s and t and the
+correlation c. Of the true ratio r, A = r B, the difference a - r b is unbiased for 0, so that
+
+    { r : |a - r b| <= z √(s² - 2 r c s t + r² t²) }
+
+holds r as often as z standard errors around a normal estimate hold what it estimates, whatever B
+is (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16, 1954). With reaches
+S = z s and T = z t, which intervals of the counts themselves have, it is where
+
+    (b² - T²) r² - 2 (a b - c S T) r + (a² - S²) <= 0.
+
+If b is more than T from 0, that is an interval. If not, B may be 0, and it is unbounded: all but an
+open interval, or, where both may be 0 at once, everything. A correlation of -1 gives the widest set
+of ratios that are not negative, so it serves where nothing is known of the correlation.
+
+*Cut to what ratios can be.* They are at least 0, and shares at most 1. Of a set in two parts that
+both reach in there, everything between 0 and the most is told, which holds it as well.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from hedgerow.arrays import Bool, Float64
+
+UNKNOWN = -1.0
+"""The correlation that stands for one that is not known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratios:
+    """What two estimates tell of their ratio.
+
+    Attributes:
+        numerator: float64 (pairs): a.
+        reach: float64 (pairs): S, how far the numerator's interval reaches to either side.
+        denominator: float64 (pairs): b.
+        reach_of_denominator: float64 (pairs): T.
+        correlation: float64 (pairs): c.
+
+    Example:
+        >>> one = np.ones(1)
+        >>> low, high, bounded = Ratios(50 * one, 10 * one, 100 * one, 10 * one, 0 * one).sets()
+        >>> [round(float(end), 3) for end in (low[0], high[0])], bool(bounded[0])
+        ([0.395, 0.615], True)
+    """
+
+    numerator: Float64
+    reach: Float64
+    denominator: Float64
+    reach_of_denominator: Float64
+    correlation: Float64
+
+    def sets(self, most: float = inf) -> tuple[Float64, Float64, Bool]:
+        """Return the ends of what is told of each ratio, cut to 0..most, and whether it has ends.
+
+        Args:
+            most: 1 for shares.
+
+        Returns:
+            float64 (pairs) twice, and bool (pairs): whether Fieller's set is an interval. One that
+            lies outside 0..most is its nearest number.
+        """
+        a, s, b, t, c = self._columns
+        square, half, constant = (b - t) * (b + t), a * b - c * s * t, (a - s) * (a + s)
+        # half² - square · constant, without the difference of its largest terms
+        root2 = (a * t) ** 2 + (b * s) ** 2 - 2 * c * a * t * b * s - (1 - c * c) * (s * t) ** 2
+        root = np.sqrt(np.maximum(root2, 0.0))
+        farther = half + np.where(half < 0, -root, root)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = np.stack([farther / square, constant / farther])
+        ends[np.isnan(ends)] = 0.0  # 0 / 0: a numerator without error that is 0
+        first, last = ends.min(axis=0), ends.max(axis=0)
+        bounded = square > 0
+        low, high = np.clip(first, 0.0, most), np.clip(last, 0.0, most)
+        # what is left out lies between: one part above it, one below it, or both
+        above_alone, below_alone = (first < 0) & (last <= most), (first >= 0) & (last > most)
+        nothing = ~above_alone & ~below_alone | (root2 <= 0) | (square == 0)
+        unbounded_low = np.where(above_alone & ~nothing, np.maximum(last, 0.0), 0.0)
+        unbounded_high = np.where(below_alone & ~nothing, first, most)
+        return (
+            np.where(bounded, low, unbounded_low),
+            np.where(bounded, high, unbounded_high),
+            bounded,
+        )
+
+    def holds(self, ratio: Float64) -> Bool:
+        """Return whether Fieller's set, which is not cut, holds a number: bool (pairs)."""
+        a, s, b, t, c = self._columns
+        reach2 = s**2 - 2 * ratio * c * s * t + (ratio * t) ** 2
+        rounding = 1e-9 * (np.abs(a) + np.abs(ratio * b))  # of pairs without any error
+        return np.asarray(np.abs(a - ratio * b) <= np.sqrt(np.maximum(reach2, 0.0)) + rounding)
+
+    @property
+    def may_be_anything(self) -> Bool:
+        """Whether both counts may be 0 at once, so that no ratio is told: bool (pairs)."""
+        a, s, b, t, c = self._columns
+        outside = (a * t) ** 2 + (b * s) ** 2 - 2 * c * a * t * b * s
+        return np.asarray(((b - t) * (b + t) <= 0) & (outside <= (1 - c * c) * (s * t) ** 2))
+
+    @property
+    def _columns(self) -> tuple[Float64, Float64, Float64, Float64, Float64]:
+        return (
+            self.numerator, self.reach, self.denominator, self.reach_of_denominator,
+            self.correlation,
+        )  # fmt: skip

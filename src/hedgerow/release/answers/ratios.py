@@ -1,0 +1,478 @@
+"""Ratios and differences of sums: shares of a parent or of a category, rates, one area and another.
+
+*Two sums over nodes of one axis*, by the same cells of the others, have estimates from the same
+noisy counts, and so a covariance, which follows from variances of sums over areas. With A' what the
+first has alone, and B' what the second has alone,
+
+    Var(A - B) = Var(A' - B') = 2 Var(A') + 2 Var(B') - Var(A' and B' together),
+    Cov(A, B) = (Var(A) + Var(B) - Var(A - B)) / 2,
+
+where a part without nodes has no variance. So whatever a plan measures, the sums that it can tell
+(`hedgerow.release.answers.sums`) tell their ratios, too.
+
+*Other pairs*, that differ along several axes or whose areas are too large, and sums where survivors
+alone were measured: the estimates of both are told one by one. Noisy counts as they are, of two
+cuboids, are independent, and a public count has no error; of others nothing is known of the
+correlation, and the widest set is told (`hedgerow.estimate.ratios`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import check_known
+from hedgerow.errors import ReleaseError, TableError, shorten
+from hedgerow.estimate.intervals import Confidence
+from hedgerow.estimate.ratios import UNKNOWN, Ratios
+from hedgerow.limits import MOST_SUMS
+from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.answers.sums import Groups, Sums
+from hedgerow.release.descent.jobs import OnFraction, tell_nobody
+from hedgerow.release.directory.cuboid_errors import CuboidErrors
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    STANDARD_ERROR,
+)
+from hedgerow.release.directory.stored import Content
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.tables.sources.source import describe_source, read_areas
+from hedgerow.tables.tree import cell_numbers
+from hedgerow.text import visible
+
+OF, RATIO, BOUNDED = "of", "ratio", "bounded"
+"""The denominator's released count, the released counts' ratio, and whether its set is bounded."""
+MOST_MEMBERS = 1 << 22
+"""Nodes of all areas together whose covariances are found; larger ones get the widest sets."""
+ROUND_OFF = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One sum of each pair: what was released of it, and its unbiased estimate.
+
+    Attributes:
+        counts: int64 (pairs), records.
+        estimate: float64 (pairs), records.
+        variance: float64 (pairs), records².
+        errors: of the estimates.
+    """
+
+    counts: Int64
+    estimate: Float64
+    variance: Float64
+    errors: CuboidErrors
+
+    def reach(self, confidence: Confidence) -> Float64:
+        """Return how far the interval of each count reaches: float64 (pairs), records."""
+        half_width = self.errors.half_width(self.variance, confidence)
+        return np.broadcast_to(np.asarray(half_width, dtype=np.float64), self.variance.shape)
+
+    def take(self, pairs: Int64) -> "Side":
+        """Return that of some pairs."""
+        return Side(self.counts[pairs], self.estimate[pairs], self.variance[pairs], self.errors)
+
+    def of_plan(self, content: Content, sums: Sums) -> "Side":
+        """Return it with the errors of a cuboid of the plan, if these sums are one."""
+        is_planned = sums.is_cuboid and sums.levels in content.plan.by_levels
+        return replace(self, errors=content.errors(sums.levels)) if is_planned else self
+
+    def among(self, pairs: int) -> "Side":
+        """Return it with intervals that hold at once over so many pairs."""
+        return replace(self, errors=replace(self.errors, cells=pairs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of sums of one release.
+
+    Attributes:
+        labels: a row a pair: what both are of.
+        first: of each pair; a numerator.
+        second: a denominator.
+        covariance: float64 (pairs), records²; NaN where it is not known.
+        are_shares: whether the second sum has all that the first has.
+    """
+
+    labels: pl.DataFrame
+    first: Side
+    second: Side
+    covariance: Float64
+    are_shares: bool
+
+    def ratios(self, confidence: Confidence) -> pl.DataFrame:
+        """Return the ratio of each pair: see `hedgerow.release.release.Release.ratio`."""
+        most = 1.0 if self.are_shares else np.inf
+        given = self.joint(confidence)
+        low, high, bounded = given.sets(most)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.first.counts / self.second.counts
+        at_once = self.joint(replace(confidence, simultaneous=True))
+        is_told = (self.second.counts > 0) & ~given.may_be_anything
+        columns = {
+            COUNT: self.first.counts,
+            OF: self.second.counts,
+            RATIO: ratio,
+            LOW: low,
+            HIGH: high,
+            BOUNDED: bounded,
+            CONTRADICTED: is_told & ~at_once.holds(np.where(is_told, ratio, 0.0)),
+        }
+        frame = self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+        told, endless = pl.Series(is_told), pl.Series(np.isfinite(high))
+        return frame.with_columns(
+            pl.when(told).then(pl.col(RATIO, LOW)),
+            pl.when(told & endless).then(pl.col(HIGH)).alias(HIGH),
+        )
+
+    def differences(self, confidence: Confidence) -> pl.DataFrame:
+        """Return each first sum less its second one, with its interval, and whether it may be 0."""
+        estimate = self.first.estimate - self.second.estimate
+        unknown = np.sqrt(self.first.variance) + np.sqrt(self.second.variance)
+        known = self.first.variance + self.second.variance - 2 * self.covariance
+        variance = np.where(np.isnan(known), unknown**2, np.maximum(known, 0.0))
+        count = self.first.counts - self.second.counts
+        errors = replace(self.first.errors, cells=len(count), total=None)
+        reach = errors.half_width(variance, confidence)
+        at_once = errors.half_width(variance, replace(confidence, simultaneous=True))
+        columns = {
+            COUNT: count,
+            ESTIMATE: estimate,
+            STANDARD_ERROR: np.sqrt(variance),
+            LOW: np.ceil(estimate - reach).astype(np.int64),
+            HIGH: np.floor(estimate + reach).astype(np.int64),
+            CONTRADICTED: np.abs(count - estimate) > at_once,
+        }
+        return self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+
+    def take(self, pairs: Int64) -> "Pairs":
+        """Return some pairs."""
+        sides = self.first.take(pairs), self.second.take(pairs)
+        return Pairs(self.labels[pairs], *sides, self.covariance[pairs], self.are_shares)
+
+    def labelled(self, labels: pl.DataFrame) -> "Pairs":
+        """Return the same pairs with labels."""
+        return replace(self, labels=labels)
+
+    def joint(self, confidence: Confidence) -> Ratios:
+        """Return both estimates as they reach with a confidence, for all pairs at once or each."""
+        many, size = len(self.covariance), self.first.variance * self.second.variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            correlation = np.where(size > 0, self.covariance / np.sqrt(size), 0.0)
+        correlation = np.where(np.isnan(correlation), UNKNOWN, np.clip(correlation, -1.0, 1.0))
+        first, second = self.first.among(many), self.second.among(many)
+        reach, of_second = first.reach(confidence), second.reach(confidence)
+        # one sum by two names has one error, and is all of itself
+        both = self.first.variance + self.second.variance
+        of_second = np.where(both - 2 * self.covariance <= ROUND_OFF * both, reach, of_second)
+        return Ratios(first.estimate, reach, second.estimate, of_second, correlation)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetPairs:
+    """Pairs of sets of one axis's nodes, as areas, with the sets that tell their covariance.
+
+    Attributes:
+        sums: over all of these sets.
+        pairs: int64 (pairs, 5): of each pair the first set and the second by their numbers, what
+            either has alone, and both of these together; -1 for a set without nodes.
+    """
+
+    sums: Sums
+    pairs: Int64
+
+    @classmethod
+    def of(
+        cls, plan: Plan, by: Mapping[str, str], where: tuple[int, int],
+        sets: Iterable[tuple[Int64, Int64]],
+    ) -> "SetPairs":  # fmt: skip
+        """Return pairs of sets: each int64 (nodes) of an axis's level, ascending.
+
+        Raises:
+            ReleaseError: they are too many.
+        """
+        members, numbers = list[Int64](), dict[bytes, int]()
+
+        def number(nodes: Int64) -> int:
+            if not len(nodes):
+                return -1
+            found = numbers.setdefault(nodes.tobytes(), len(members))
+            if found == len(members):
+                members.append(nodes)
+            return found
+
+        pairs = list[list[int]]()
+        is_in = np.zeros((2, plan.tree.axes[where[0]].size(where[1])), dtype=np.bool_)
+        for first, second in sets:
+            is_in[0, first] = is_in[1, second] = True
+            alone = first[~is_in[1, first]], second[~is_in[0, second]]
+            is_in[:, first] = is_in[:, second] = False
+            both = np.union1d(*alone) if all(map(len, alone)) else alone[0][:0]
+            pairs.append([number(nodes) for nodes in (first, second, *alone, both)])
+        start = np.cumsum([0, *map(len, members)])
+        areas = pl.Series("area", map(str, range(len(members))), dtype=pl.String)
+        lookup = Lookup(*where, areas, start, np.concatenate(members))
+        return cls(Sums(plan, by, lookup), np.array(pairs))
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether each second set has all that the first has."""
+        return bool((self.pairs[:, 2] < 0).all())
+
+    def answered(self, content: Content, on_fraction: OnFraction) -> Pairs:
+        """Return what a release says of the pairs by cells of the other axes, pair by pair.
+
+        Raises:
+            ReleaseError: errors of these sums are unknown, or take too long.
+        """
+        answers = answers_of(content.plan)
+        answers.check_columns(self.sums)
+        answers.check_areas(self.sums)
+        _, counts, estimate, variance, errors = answers.answer(content, self.sums, on_fraction)
+        every, cells = Side(counts, estimate, variance, errors), np.arange(self.sums.cells)
+        first, second = (
+            every.take((areas[:, None] * len(cells) + cells).ravel())
+            for areas in self.pairs[:, :2].T
+        )
+        by_area = variance.reshape(-1, len(cells))
+        own, other, both = (
+            np.where(areas[:, None] < 0, 0.0, by_area[areas]).ravel()
+            for areas in self.pairs[:, 2:].T
+        )
+        apart = np.where((own > 0) & (other > 0), 2 * (own + other) - both, own + other)
+        covariance = (first.variance + second.variance - apart) / 2
+        labels = pl.DataFrame({"pair": np.arange(len(covariance))})
+        return Pairs(labels, first, second, covariance, self.are_shares)
+
+
+def pairs_of_areas(
+    content: Content,
+    by: Mapping[str, str],
+    lookup: Lookup,
+    pairs: Sequence[tuple[int, int | None]],
+    on_fraction: OnFraction = tell_nobody,
+) -> Pairs:
+    """Return pairs of areas, by cells of the other axes.
+
+    Args:
+        content: the release.
+        by: axis = level, or columns of an attribute.
+        lookup: the areas.
+        pairs: two areas by their numbers each, or an area and None for all of the axis.
+        on_fraction: told how much is done.
+
+    Raises:
+        ReleaseError: errors of these sums are unknown, or take too long.
+    """
+    plan, axis = content.plan, content.plan.tree.axes[lookup.axis]
+    every = np.arange(axis.size(lookup.level))
+    sets = [
+        (lookup.members(one), every if other is None else lookup.members(other))
+        for one, other in pairs
+    ]
+    answered = SetPairs.of(plan, by, (lookup.axis, lookup.level), sets).answered(
+        content, on_fraction
+    )
+    own = Sums(plan, by, lookup)
+    firsts = np.array([first for first, _ in pairs])
+    return answered.labelled(
+        own.labelled((firsts[:, None] * own.cells + np.arange(own.cells)).ravel())
+    )
+
+
+def pairs_of_levels(
+    content: Content,
+    numerator: Mapping[str, str],
+    denominator: Mapping[str, str],
+    on_fraction: OnFraction = tell_nobody,
+) -> Pairs:
+    """Return the cells of a cuboid with a positive count, each with that of a coarser one it is in.
+
+    Args:
+        content: the release.
+        numerator: axis = level, or columns of an attribute.
+        denominator: the same of what contains it.
+        on_fraction: told how much is done.
+
+    Raises:
+        ReleaseError: a cell of the numerator is in none, or in several, of the denominator's; or
+            no errors of them are known.
+    """
+    plan = content.plan
+    fine, coarse = Sums(plan, numerator), Sums(plan, denominator)
+    above = [
+        _above(axis, *both)
+        for axis, *both in zip(plan.tree.axes, fine.groups, coarse.groups, strict=True)
+    ]
+    apart = [a for a, each in enumerate(above) if len(each) > coarse.groups[a].many]
+    nested = _nested(fine, coarse.groups[apart[0]], apart[0]) if len(apart) == 1 else None
+    if nested is not None:
+        every = nested.answered(content, on_fraction)
+        cells = np.arange(fine.cells).reshape(len(nested.pairs), *nested.sums.sizes)
+        pairs = every.take(np.moveaxis(cells, 0, apart[0]).ravel())  # row by row of `fine`
+        listed = np.flatnonzero(pairs.first.counts > 0)
+        first, second = (
+            side.of_plan(content, sums)
+            for side, sums in ((pairs.first, fine), (pairs.second, coarse))
+        )
+        pairs = replace(pairs, first=first, second=second)
+        return pairs.take(listed).labelled(fine.labelled(listed))
+    (numbers, first), (of, second) = (_alone(content, sums, on_fraction) for sums in (fine, coarse))
+    codes = np.unravel_index(numbers, fine.sizes)
+    nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
+    second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
+    is_raw = first.errors.noise.raw and second.errors.noise.raw
+    covariance = np.full(len(numbers), 0.0 if is_raw else np.nan) if apart else first.variance
+    return Pairs(fine.labelled(numbers), first, second, covariance, are_shares=True)
+
+
+def area_numbers(
+    lookup: Lookup, first: str | None, second: str | None
+) -> list[tuple[int, int | None]]:
+    """Return pairs of areas by their numbers, from their names.
+
+    Args:
+        lookup: the areas.
+        first: None for each of them.
+        second: None for all of the axis.
+
+    Raises:
+        ReleaseError: no such area.
+    """
+    areas = lookup.areas.to_list()
+    for name in (first, second):
+        if name is not None:
+            check_known(name, areas, "area", ReleaseError)
+    firsts = range(len(areas)) if first is None else [areas.index(first)]
+    return [(one, None if second is None else areas.index(second)) for one in firsts]
+
+
+def rates(frame: pl.DataFrame, codes: Sequence[str], denominators: Any) -> pl.DataFrame:
+    """Return counts divided by public numbers.
+
+    Args:
+        frame: of counts with their intervals.
+        codes: its columns of codes or areas.
+        denominators: a data frame or file: some of these columns, and one of numbers above 0.
+
+    Raises:
+        TableError: no such column, several of numbers, or none of a code's.
+    """
+    subject = describe_source(denominators, "the table of denominators")
+
+    def number_of(headers: Sequence[str]) -> list[str]:
+        return [header for header in headers if header not in codes]
+
+    public = read_areas(denominators, None, numbers=number_of, role="the table of denominators")
+    keys, (number, *more) = (
+        [name for name in codes if name in public.columns],
+        number_of(public.columns) or [""],
+    )
+    if not keys or not number or more:
+        raise TableError(
+            f"{subject} needs a column of {' or '.join(codes)} and one of numbers, and has "
+            f"{', '.join(public.columns)}"
+        )
+    public = public.select(*keys, pl.col(number).cast(pl.Float64, strict=False).alias(OF))
+    if (wrong := public.filter(~(pl.col(OF) > 0).fill_null(value=False))).height:
+        raise TableError(
+            f"{subject}: {len(wrong):,} rows have no number above 0 in column {number!r}, such as "
+            f"that of {shorten(visible(str(wrong[keys[-1]][0])))}"
+        )
+    if public.select(keys).is_duplicated().any():
+        raise TableError(f"{subject} has several rows for one {' and '.join(keys)}")
+    joined = frame.join(public, on=keys, how="left", maintain_order="left")
+    if (missing := joined.filter(pl.col(OF).is_null())).height:
+        raise TableError(
+            f"{subject} has no number for {len(missing):,} of {len(joined):,} rows, such as that "
+            f"of {shorten(visible(str(missing[keys[-1]][0])))}"
+        )
+    by_number = {RATIO: COUNT, LOW: LOW, HIGH: HIGH}
+    return joined.select(
+        *codes, COUNT, OF,
+        *((pl.col(given) / pl.col(OF)).alias(name) for name, given in by_number.items()),
+        pl.lit(True).alias(BOUNDED), CONTRADICTED,
+    )  # fmt: skip
+
+
+def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:
+    """Return of each group the coarser one that contains it: int64 (groups).
+
+    Raises:
+        ReleaseError: one is in several.
+    """
+    level = max(fine.level, coarse.level)
+    nodes = np.arange(axis.size(level))
+    inside, outside = (
+        each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
+    )
+    above = np.zeros(fine.many, dtype=np.int64)
+    above[inside] = outside
+    if (above[inside] != outside).any():
+        raise ReleaseError(
+            f"of axis {axis.name!r} the denominator tells more than the numerator does; a share is "
+            f"of a cell that contains it: name a coarser level there, or leave the axis out"
+        )
+    return above
+
+
+def _nested(fine: Sums, coarse: Groups, axis: int) -> SetPairs | None:
+    """Return each group of an axis beside the one that contains it; None where they are too many.
+
+    Nor where errors of sums over such sets are unknown, or take too long.
+    """
+    plan, own, tree = fine.plan, fine.groups[axis], fine.plan.tree
+    where = axis, max(own.level, coarse.level)
+    nodes = np.arange(tree.axes[axis].size(where[1]))
+    inside, outside = (
+        each.number[tree.axes[axis].nodes_above(each.level, where[1], nodes)]
+        for each in (own, coarse)
+    )
+    groups, containing = _members(inside, own.many), _members(outside, coarse.many)
+    sets = [(nodes, containing[outside[nodes[0]]]) for nodes in groups]
+    cells = fine.cells // own.many
+    if sum(len(whole) for _, whole in sets) > MOST_MEMBERS or 3 * len(sets) * cells > MOST_SUMS:
+        return None
+    by = {name: each for name, each in fine.by.items() if name != tree.axes[axis].name}
+    pairs = SetPairs.of(plan, by, where, sets)
+    return pairs if answers_of(plan).fault_of_areas(pairs.sums) is None else None
+
+
+def _members(number: Int64, many: int) -> list[Int64]:
+    """Return the nodes of each group: int64 (its nodes), ascending."""
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.searchsorted(number[order], np.arange(1, many)))
+
+
+def _alone(content: Content, sums: Sums, on_fraction: OnFraction) -> tuple[Int64, Side]:
+    """Return the numbers of the listed sums of a cuboid, ascending, and what is told of them.
+
+    Raises:
+        ReleaseError: no errors of them are known.
+    """
+    plan, answers = content.plan, answers_of(content.plan)
+    if sums.is_cuboid and sums.levels in plan.by_levels:
+        frame, errors = content.counts(sums.levels), content.errors(sums.levels)
+        numbers = cell_numbers(plan.tree, sums.levels, content.nodes[sums.levels].codes)
+        counts, estimate, error = (frame[k].to_numpy() for k in (COUNT, ESTIMATE, STANDARD_ERROR))
+        order = np.argsort(numbers)
+        return numbers[order], Side(counts, estimate, error**2, errors).take(order)
+    answers.check_columns(sums)
+    answers.check_sums(content, sums)
+    numbers, counts, estimate, variance, errors = answers.answer(content, sums, on_fraction)
+    if errors.allowance is not None:
+        raise ReleaseError(
+            f"errors of {plan.tree.name_of(sums.levels)} are approximate, as survivors alone were "
+            f"measured, and a ratio of it has none; name levels of the plan: "
+            f"{', '.join(plan.cuboids)}"
+        )
+    return numbers, Side(counts, estimate, variance, errors)
