@@ -45,15 +45,21 @@ function answerOf(place) {
       make("p", { class: "figure" }, make("strong", {}, number.format(item.count)), " ", isolated(unit)),
       make("p", { class: "interval" }, ...sureWords(item)),
       isContradicted(item) ? make("p", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
+      item.share ? make("p", { class: "share" }, `${say("share")}: `, ...shareOf(item)) : null,
       actions(item)),
-    item.share ? make("p", { class: "share" }, `${say("share")} `, ...shareOf(item)) : null,
     neighbours(place),
   ].filter(Boolean);
 }
 
+// The end of an interval in three digits, rounded outwards.
+function outwards(part, round) {
+  const step = part > 0 ? 10 ** (Math.floor(Math.log10(part)) - 2) : 1;
+  return percent(round(Number((part / step).toPrecision(12))) * step);
+}
+
 // A share of what is above, with its own interval, where the release states one.
 const shareOf = ({ share }) => (share
-  ? [make("b", {}, percent(share.value)), ` ${say("from_to", { low: percent(share.low), high: percent(share.high) })}`] : []);
+  ? [make("b", {}, percent(share.value)), " ", make("small", {}, say("from_to", { low: outwards(share.low, Math.floor), high: outwards(share.high, Math.ceil) }))] : []);
 
 function actions(item) {
   const said = make("span", { role: "status" });

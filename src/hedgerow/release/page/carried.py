@@ -158,8 +158,9 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
     if len(cells):
         yield f"intervals-{name}", block(parts)
     if cells.shares is not None:
-        steps = np.nan_to_num(np.rint(cells.shares * SHARE_STEPS) + 1).astype(np.int64)
-        yield f"shares-{name}", block([varints(column) for column in steps.T])
+        rounds = zip(cells.shares.T, (np.rint, np.floor, np.ceil), strict=True)  # ends outwards
+        steps = [np.nan_to_num(rounded(each * SHARE_STEPS) + 1) for each, rounded in rounds]
+        yield f"shares-{name}", block([varints(each.astype(np.int64)) for each in steps])
     if cells.contradicted.any():
         yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
 
