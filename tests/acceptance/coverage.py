@@ -175,14 +175,14 @@ class Asked:
             yield name, self.reach.held(name, cumulative.errors, estimate, variance, true)
 
     def _shares(self, content):
-        """Shares of the level above, along each axis, of the listed cells of each cuboid."""
+        """Shares of the level above, along each axis, of the cells of each cuboid."""
         for levels in self.plan.levels:
             for number, level in enumerate(levels):
                 above = tuple(k - (a == number) for a, k in enumerate(levels))
                 if not level or self.plan.is_public(levels) or above not in self.plan.by_levels:
                     continue
                 fine, coarse = Sums.of(self.plan, levels), Sums.of(self.plan, above)
-                pairs = pairs_of_levels(content, fine.by, coarse.by)
+                pairs = pairs_of_levels(content, fine.by, coarse.by, every=True)
                 every = fine.labelled(np.arange(fine.cells)).with_row_index("number")
                 on = pairs.labels.columns
                 numbers = pairs.labels.join(every, on=on, how="left", maintain_order="left")

@@ -350,8 +350,9 @@ class Release:
         Returns:
             One row a cell with a positive count, or an area: its codes, ``count``, ``of`` (the
             denominator), their ``ratio``, and ``low`` to ``high``, which holds the true ratio with
-            the given confidence (`hedgerow.estimate.ratios`): from the joint law of both unbiased
-            estimates, shares cut to 0..1. Where the denominator may be 0, the set is not
+            the given confidence, over all cells and not only those listed
+            (`hedgerow.estimate.ratios`): from the joint law of both unbiased estimates, shares cut
+            to 0..1. Where the denominator may be 0, the set is not
             ``bounded``, and ``high`` may be null; where both may be 0, there is no ratio. It is
             ``contradicted`` where the released ratio lies outside the sets that hold for all rows
             at once.

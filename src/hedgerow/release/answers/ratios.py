@@ -294,6 +294,8 @@ def pairs_of_levels(
     numerator: Mapping[str, str],
     denominator: Mapping[str, str],
     on_fraction: OnFraction = tell_nobody,
+    *,
+    every: bool = False,
 ) -> Pairs:
     """Return the cells of a cuboid with a positive count, each with that of a coarser one it is in.
 
@@ -302,6 +304,7 @@ def pairs_of_levels(
         numerator: axis = level, or columns of an attribute.
         denominator: the same of what contains it.
         on_fraction: told how much is done.
+        every: also those with a count of 0, where sums over areas have errors.
 
     Raises:
         ReleaseError: a cell of the numerator is in none, or in several, of the denominator's; or
@@ -316,10 +319,10 @@ def pairs_of_levels(
     apart = [a for a, each in enumerate(above) if len(each) > coarse.groups[a].many]
     nested = _nested(fine, coarse.groups[apart[0]], apart[0]) if len(apart) == 1 else None
     if nested is not None:
-        every = nested.answered(content, on_fraction)
+        answered = nested.answered(content, on_fraction)
         cells = np.arange(fine.cells).reshape(len(nested.pairs), *nested.sums.sizes)
-        pairs = every.take(np.moveaxis(cells, 0, apart[0]).ravel())  # row by row of `fine`
-        listed = np.flatnonzero(pairs.first.counts > 0)
+        pairs = answered.take(np.moveaxis(cells, 0, apart[0]).ravel())  # row by row of `fine`
+        listed = np.flatnonzero(every | (pairs.first.counts > 0))
         first, second = (
             side.of_plan(content, sums)
             for side, sums in ((pairs.first, fine), (pairs.second, coarse))
