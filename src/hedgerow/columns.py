@@ -170,7 +170,7 @@ def cut(word: str, room: int) -> str:
         return word
     parts = word[:LONGEST].split(" × ")
     if len(parts) > 1:
-        named = [part.split(".", 1) for part in parts]
+        named = [part.split(".", 1) if part[:1].isalpha() else [part] for part in parts]
         levels = [".".join([*(axis[:1] for axis in axes), level]) for *axes, level in named]
         for each in range(room, 2, -1):
             shorter = " × ".join(cut(level, each) for level in levels)

@@ -67,3 +67,9 @@ def test_sets_hold_the_true_ratio_as_often_as_they_say(correlation, denominator)
     assert abs(given.holds(np.full(many, 0.7)).mean() - 0.95) < 0.0084
     low, high, _ = given.sets(1.0)
     assert ((low <= 0.7) & (high >= 0.7)).mean() > 0.9416
+
+
+def test_an_unbounded_share_ends_at_1():
+    given = Ratios(*np.array([[0.0], [1.25**0.5], [-0.9], [1.0], [0.5 / 1.25**0.5]]))
+    low, high, bounded = given.sets(1.0)
+    assert (low[0], high[0], bounded[0]) == (0.0, 1.0, False)

@@ -139,8 +139,10 @@ def test_names_of_sheets_are_short_and_different():
     ]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1),
-                unique=True))  # fmt: skip
+LETTERS = st.characters(codec="utf-8", categories=["L", "M", "N", "P", "S"])
+
+
+@given(st.lists(st.text(LETTERS, min_size=1), unique=True))
 def test_every_name_of_a_sheet_is_allowed(names):
     found = [*sheet_names(names).values()]
     assert len({name.lower() for name in found}) == len(names)
@@ -177,3 +179,15 @@ def refuses_export(run, flows):
         assert not file.exists()
 
     return refused
+
+
+EVIL = '<r></r></is></c><c r="Z2"><f>HYPERLINK("http://evil")</f></c><c t="inlineStr"><is><r></r>'
+
+
+@pytest.mark.parametrize("code", ["<r>x</r>", EVIL])
+def test_a_code_that_would_be_markup_is_refused_and_a_title_is_none(code, tmp_path):
+    release = release_of([code, "b"], tmp_path / "out")
+    with pytest.raises(hr.ReleaseError, match="would be read as markup of Excel"):
+        hr.export(release, tmp_path / "a.xlsx", hr.Workbook())
+    assert not (tmp_path / "a.xlsx").exists()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out"]

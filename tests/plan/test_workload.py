@@ -284,3 +284,22 @@ def test_another_workload_is_kept_as_the_cuboids_that_it_names(is_registered, mo
         hr.cheapest(tree, target=1000, workload=each).hash for each in (given, PAIRS_BY_NAME)
     ]
     assert cheapest[0] == cheapest[1]
+
+
+class Wrong:
+    """A workload of one's own that names what the tree lacks."""
+
+    def __init__(self, *cuboids):
+        self.cuboids = cuboids
+
+    def named(self, tree):
+        del tree
+        return self.cuboids
+
+
+@pytest.mark.parametrize("cuboids", [[(-1,)], [(0,), (1,), (7,)], [(9,)], ["town"], [(1, 1)]])
+def test_a_workload_that_names_what_the_tree_lacks_is_refused(cuboids):
+    place = {"county": ["a", "a"], "town": ["a1", "a2"]}
+    tree = hr.Tree([hr.Axis.from_frame("place", place, ["county", "town"])])
+    with pytest.raises(hr.PlanError, match="which is no cuboid here"):
+        hr.make_plan(tree, budget=hr.Rho(1), workload=Wrong(*cuboids))

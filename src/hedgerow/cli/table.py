@@ -40,11 +40,12 @@ from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import sums_of
 from hedgerow.release.answers.ratios import (
+    OF,
     RATIO,
+    Denominators,
     area_numbers,
     pairs_of_areas,
     pairs_of_levels,
-    rates,
 )
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -57,6 +58,7 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.naming import label_columns
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.lookup import Lookup
@@ -73,9 +75,12 @@ APPROXIMATE = (
 )
 OF_RATIO = (
     "ratio is that of the released counts, of being the denominator. low to high holds the true "
-    "ratio with a confidence of 95 %, from both unbiased estimates and their covariance. Where the "
-    "denominator may be 0 it is not bounded, and high may be missing; where both may be, there is "
-    "no ratio."
+    "ratio with a confidence of 95 %, over all cells and not only those listed, from both unbiased "
+    "estimates and their covariance. Where the denominator may be 0 it is not bounded, and high "
+    "may be missing; where both may be, there is no ratio."
+)
+OF_RATE = (
+    "ratio is the released count, and low to high its interval, divided by a public number (of)."
 )
 ALONE = ("counts_only", "all_cells", "noisy", "records", "round_to", "suppress_wider")
 """Options that go with counts and with no ratio of theirs."""
@@ -346,14 +351,19 @@ def _ratios(question: Question) -> None:
             named = None if question.level is None else tree.named(question.level)
             named = tree.cuboid(question.depth or 0) if named is None else named
             levels = dict(Sums.of(plan, named).by)
-    words = [] if question.share == ["total"] else question.share
+    words, about = [] if question.share == ["total"] else question.share, OF_RATIO
     with bar("errors of the ratios") as progress, undamaged(question.directory):
         if question.rate is not None:
-            frame = sums_of(
-                released.content, Sums(plan, levels, lookup), USUAL, progress.on_fraction
-            )
-            codes = frame.columns[: frame.columns.index(COUNT)]
-            frame = rates(frame, codes, question.rate)
+            codes = [] if lookup is None else [lookup.areas.name]
+            codes += label_columns(plan, levels)
+            public = Denominators.of(codes, question.rate)
+            sums = Sums(plan, levels, lookup)
+            about = " ".join([OF_RATE, *_reservations(plan, question, sums)])
+            if lookup is None:
+                frame = released.cuboid(USUAL, **levels)
+            else:
+                frame = sums_of(released.content, sums, USUAL, progress.on_fraction)
+            frame = public.rates(frame, codes)
         elif lookup is None:
             whole = levels_by(tree, words, "--share")
             pairs = pairs_of_levels(released.content, levels, whole, progress.on_fraction)
@@ -367,7 +377,7 @@ def _ratios(question: Question) -> None:
     note = "ratios are those of listed counts"
     reasons = ["yes" if flag else "" for flag in frame[CONTRADICTED].head(FIRST_ROWS)]
     named_frame = question.named(frame, tree, lookup)
-    _put(question, plan, named_frame, note=note, about=OF_RATIO, reasons=reasons)
+    _put(question, plan, named_frame, note=note, about=about, reasons=reasons)
 
 
 def _reservations(plan: Plan, question: Question, sums: Sums) -> Iterator[str]:
@@ -447,6 +457,8 @@ def _reasons(head: pl.DataFrame) -> list[str]:
 
 
 def _word(name: str, value: object) -> str:
+    if isinstance(value, float) and name == OF:
+        return f"{value:,.15g}"
     if isinstance(value, float):
         return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
     if value is None:

@@ -17,6 +17,10 @@ of ratios that are not negative, so it serves where nothing is known of the corr
 
 *Cut to what ratios can be.* They are at least 0, and shares at most 1. Of a set in two parts that
 both reach in there, everything between 0 and the most is told, which holds it as well.
+
+*What is assumed.* Errors are normal, or nearly: sums of many draws. Of noise as it is, and of
+narrow noise, sets rest on the intervals of both counts, which are exact: where each of these misses
+one in twenty, a set from both may miss a little more often than that.
 """
 
 from dataclasses import dataclass
@@ -26,6 +30,8 @@ import numpy as np
 
 from hedgerow.arrays import Bool, Float64
 
+CANCELS = 0.5
+"""Correlations above this let much of both errors cancel."""
 UNKNOWN = -1.0
 """The correlation that stands for one that is not known."""
 
@@ -80,7 +86,7 @@ class Ratios:
         above_alone, below_alone = (first < 0) & (last <= most), (first >= 0) & (last > most)
         nothing = ~above_alone & ~below_alone | (root2 <= 0) | (square == 0)
         unbounded_low = np.where(above_alone & ~nothing, np.maximum(last, 0.0), 0.0)
-        unbounded_high = np.where(below_alone & ~nothing, first, most)
+        unbounded_high = np.where(below_alone & ~nothing, np.minimum(first, most), most)
         return (
             np.where(bounded, low, unbounded_low),
             np.where(bounded, high, unbounded_high),
@@ -93,6 +99,27 @@ class Ratios:
         reach2 = s**2 - 2 * ratio * c * s * t + (ratio * t) ** 2
         rounding = 1e-9 * (np.abs(a) + np.abs(ratio * b))  # of pairs without any error
         return np.asarray(np.abs(a - ratio * b) <= np.sqrt(np.maximum(reach2, 0.0)) + rounding)
+
+    def blurred(self) -> "Ratios":
+        """Return wider ones where errors of both nearly cancel: by half a step of a - r b.
+
+        Reaches hold half a step of a count each, but of two errors that are nearly one a difference
+        keeps little of them, and moves in steps of up to max(1, r). With e half of that and q what
+        is reached without, (q + e)² <= (1 + η) q² + (1 + 1/η) e² for any η; here η = e/q at the
+        ratio of the estimates. Sets of a number and itself stay as they are.
+        """
+        a, s, b, t, c = self._columns
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(b > 0, np.clip(a / b, 0.0, None), 1.0)
+        reach = np.sqrt(np.maximum(s**2 - 2 * ratio * c * s * t + (ratio * t) ** 2, 0.0))
+        near = (c > CANCELS) & (reach > 1e-6 * (s + ratio * t))
+        eta = np.where(near, np.maximum(1.0, ratio) / 2 / np.where(near, reach, 1.0), 0.0)
+        more = np.where(near, (1 + 1 / np.where(near, eta, 1.0)) / 4, 0.0)
+        wider = [np.sqrt((1 + eta) * each**2 + more) for each in (s, t)]
+        product = wider[0] * wider[1]
+        shared = (1 + eta) * c * s * t
+        correlation = np.divide(shared, product, out=c.astype(np.float64), where=product > 0)
+        return Ratios(a, wider[0], b, wider[1], np.where(near, correlation, c))
 
     @property
     def may_be_anything(self) -> Bool:

@@ -70,7 +70,7 @@ def share_intervals(
                 f"{len(paid):,} areas at {level} with {2 * pairs:,} draws fill the memory; ask for "
                 f"fewer draws, or for a coarser level"
             )
-        errors = joint(pairs, seed)
+        errors = joint(pairs, f"share intervals/{seed}")
         errors = np.concatenate([errors, -errors])
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -89,8 +90,8 @@ class Workbook:
         for frame in tables.values():
             check_fits(frame)
         sheets = sheet_names(tables)
-        with whole_file(output) as part:
-            book = xlsxwriter.Workbook(str(part), OPTIONS)
+        with TemporaryDirectory(dir=output.parent) as room, whole_file(output) as part:
+            book = xlsxwriter.Workbook(str(part), OPTIONS | {"tmpdir": room})
             book.set_properties({"title": title(plan), "created": CREATED})
             formats = {name: book.add_format(look) for name, look in FORMATS.items()}
             _write_notes(book.add_worksheet(NOTES), formats, plan, tables, sheets)
@@ -120,6 +121,11 @@ def check_fits(frame: pl.DataFrame) -> None:
                 f"a code or name of column {column.name!r} has more than {LONGEST_TEXT:,} bytes, "
                 f"which a cell of Excel has no room for; {way_out}"
             )
+        if any(map(is_markup, column.drop_nulls())):
+            raise ReleaseError(
+                f"a code or name of column {column.name!r} begins with <r> and ends with </r>, "
+                f"which would be read as markup of Excel; {way_out}"
+            )
         if column.str.contains("\0", literal=True).any():
             raise ReleaseError(
                 f"a code or name of column {column.name!r} has a zero character, which Excel does "
@@ -133,20 +139,30 @@ def check_fits(frame: pl.DataFrame) -> None:
             )
 
 
+def is_markup(text: str) -> bool:
+    """Return whether xlsxwriter would write a text into the sheet as XML of its own."""
+    return text.startswith("<r>") and text.endswith("</r>")
+
+
 def sheet_names(names: Iterable[str]) -> TextByName:
     """Return for each name of a cuboid one of a sheet: short, allowed, and of no other sheet."""
     of: TextByName = {}
     used = {*TAKEN}
     for name in names:
-        plain = re.sub(r"[\[\]:*?/\\]|[^\0-\uffff]", "_", name).strip("'")
-        number, free = 1, cut(plain, LONGEST_NAME)
+        plain = re.sub(r"[\[\]:*?/\\]|[^\0-\uffff]", "_", name)
+        number, free = 1, _short(plain, LONGEST_NAME)
         while free.lower() in used:
             number += 1
             end = f" ({number})"
-            free = f"{cut(plain, LONGEST_NAME - len(end))}{end}"
+            free = f"{_short(plain, LONGEST_NAME - len(end))}{end}"
         used.add(free.lower())
         of[name] = free
     return of
+
+
+def _short(name: str, room: int) -> str:
+    """Return a name in so many letters at most, as Excel counts them, and without quotes around."""
+    return cut(name, room)[:room].strip("'") or "_"
 
 
 def _write_notes(
@@ -172,7 +188,7 @@ def _write_notes(
         for row, words in enumerate(block):
             for column, text in enumerate(words):
                 look = formats["heading" if words[0] and not row else "notes"]
-                sheet.write_string(number, column, text, look)
+                sheet.write_string(number, column, f" {text}" if is_markup(text) else text, look)
             number += 1
         number += 1
 
@@ -183,7 +199,8 @@ def _write_table(sheet: Any, formats: Mapping[str, Any], frame: pl.DataFrame) ->
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     ways = []
     for number, (name, kind) in enumerate(frame.schema.items()):
-        sheet.write_string(0, number, name, formats["heading"])
+        heading = f" {name}" if is_markup(name) else name
+        sheet.write_string(0, number, heading, formats["heading"])
         longest = max(len(name), *map(len, frame[name].head(MEASURED).cast(pl.String).drop_nulls()))
         sheet.set_column(number, number, min(longest + 2, WIDEST))
         if kind == pl.String:

@@ -234,7 +234,16 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    named = sorted(set(workload.named(tree)), key=fineness)
+    cuboids = set(workload.named(tree))
+    for levels in cuboids:
+        fits = isinstance(levels, tuple) and len(levels) == len(tree.axes)
+        if not fits or not all(
+            k in range(a.depth + 1) for a, k in zip(tree.axes, levels, strict=True)
+        ):
+            raise PlanError(
+                f"workload {kind_of(workload)} names {levels!r}, which is no cuboid here"
+            )
+    named = sorted(cuboids, key=fineness)
     if set(named) == set(tree.chain):
         return Chain()
     if len(named) == prod(axis.depth + 1 for axis in tree.axes):

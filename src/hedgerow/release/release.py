@@ -1,5 +1,6 @@
 """`Release`: what came out of a plan and a table, for those outside too."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,13 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.joint_errors import cells_with_errors
 from hedgerow.release.answers.questions import answers_of, every_cell, noisy_table, sums_of
-from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas, pairs_of_levels, rates
+from hedgerow.release.answers.ratios import (
+    Denominators,
+    area_numbers,
+    check_names,
+    pairs_of_areas,
+    pairs_of_levels,
+)
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import USUAL
@@ -50,6 +57,7 @@ from hedgerow.text import TextByName
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
 DRAWS = Whole("draws", 1, inf, ReleaseError)
+SEED = Whole("a seed", 0, inf, ReleaseError)
 
 
 @dataclass(frozen=True)
@@ -384,8 +392,9 @@ class Release:
                     '"county"}), or give areas'
                 )
             if is_public:
-                frame = self.cuboid(sure, **numerator)
-                return rates(frame, label_columns(self.plan, numerator), denominator)
+                keys = label_columns(self.plan, numerator)
+                public = Denominators.of(keys, denominator)
+                return public.rates(self.cuboid(sure, **numerator), keys)
             if not isinstance(denominator, Mapping):
                 raise ReleaseError(
                     'name the levels of the denominator, {"place": "county"} or {} for all '
@@ -394,9 +403,11 @@ class Release:
             return pairs_of_levels(self.content, numerator, denominator).ratios(sure)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         if is_public:
-            frame = sums_of(self.content, Sums(self.plan, by or {}, lookup), sure)
-            keys = frame.columns[: frame.columns.index(COUNT)]
-            return rates(frame, keys, denominator)
+            keys = [lookup.areas.name, *label_columns(self.plan, by or {})]
+            public = Denominators.of(keys, denominator)
+            return public.rates(
+                sums_of(self.content, Sums(self.plan, by or {}, lookup), sure), keys
+            )
         pairs = area_numbers(lookup, *_names(numerator, denominator))
         return pairs_of_areas(self.content, by or {}, lookup, pairs).ratios(sure)
 
@@ -443,16 +454,18 @@ class Release:
             >>> bool(release.difference("south", "north", sides)["low"][0] > 0)
             True
         """
-        check_confidence(confidence)
+        sure = confidence or USUAL
+        check_confidence(sure)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         pairs = area_numbers(lookup, first, second)
-        return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(confidence)
+        return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(sure)
 
     def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
         """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
 
         Errors of a release have a known law, whatever the true counts, so that anyone may draw
-        them: their randomness is made from the seed, never from the key of the release. A model
+        them: their randomness is made from the seed and the released counts, never from the key of
+        the release. Draws of two levels are not joint. A model
         that is fitted to ``estimate - error_1``, ``estimate - error_2``, … and to the estimates
         tells what the noise of the release adds to its own errors: estimates are unbiased, released
         counts are not quite.
@@ -460,13 +473,14 @@ class Release:
         Args:
             level: a cuboid of the plan by its name, of which counts were measured.
             n: how many draws.
-            seed: the same seed gives the same draws.
+            seed: a whole number; of one cuboid the same seed gives the same draws.
 
         Returns:
             One row a measured cell, listed or not, as ``level(all=True)`` has them: its codes,
             ``count``, ``estimate``, and ``error_1`` to ``error_n``, records. Noise of the cells
-            themselves is drawn exactly, that of many counts below them by a normal law
-            (`hedgerow.release.answers.joint_errors`).
+            themselves is drawn exactly, that of the counts below them by a normal law of the same
+            variance: of few counts under narrow or Laplace noise tails are lighter than they
+            should be (`hedgerow.release.answers.joint_errors`).
 
         Raises:
             ReleaseError: no such cuboid, or nothing tells of its cells together.
@@ -483,6 +497,7 @@ class Release:
             ['county', 'town', 'count', 'estimate', 'error_1', 'error_2']
         """
         DRAWS(n)
+        SEED(seed)
         levels = self._levels(level, None)
         cells, joint, _ = cells_with_errors(self.content, levels)
         if len(cells) * n > MOST_BOOTSTRAPPED:
@@ -490,10 +505,13 @@ class Release:
                 f"{len(cells):,} cells with {n:,} draws fill the memory; ask for fewer draws, or "
                 "for a coarser level"
             )
-        errors = np.zeros((n, len(cells))) if joint is None else joint(n, seed)
+        digest = hashlib.sha256(cells.counts.tobytes()).hexdigest()  # of what is released
+        words = f"draws/{self.plan.hash}/{level}/{digest}/{seed}"
+        errors = np.zeros((n, len(cells))) if joint is None else joint(n, words)
         columns = {COUNT: cells.counts, ESTIMATE: cells.estimate} | {
             f"error_{k}": each for k, each in enumerate(errors, 1)
         }
+        check_names(self.plan.tree.columns_of(levels), columns)
         return label_nodes(self.plan.tree, levels, cells.codes, **columns)
 
     def covariance(self, level: str) -> tuple[pl.DataFrame, Factors]:

@@ -67,16 +67,16 @@ class Law:
         return noise
 
 
-JointErrors = Callable[[int, int], Float64]
-"""Of a number of pairs and a seed, joint errors of a cuboid's estimates: float64 (pairs, cells),
-records."""
+JointErrors = Callable[[int, str], Float64]
+"""Of a number of pairs and the words of a key, joint errors of a cuboid's estimates: float64
+(pairs, cells), records."""
 
 
 def _errors_by_law(
-    laws: Mapping[Levels, Law], estimate: Callable[[Tables], Float64], pairs: int, seed: int
+    laws: Mapping[Levels, Law], estimate: Callable[[Tables], Float64], pairs: int, words: str
 ) -> Float64:
     """Return the errors of least squares over a few tables, each with a law of its noise."""
-    key = key_of(f"share intervals/{seed}")
+    key = key_of(words)
     streams = {levels: key.stream(*law.levels) for levels, law in laws.items()}
     runs = (
         {levels: law.drawn(streams[levels], run) for levels, law in laws.items()}
@@ -120,7 +120,7 @@ def chain_errors(plan: Plan, layers: Sequence[Layer]) -> JointErrors:
 
 
 def _errors_of_an_empty_table(
-    answers: JointAnswers[Any], levels: Levels, pairs: int, seed: int
+    answers: JointAnswers[Any], levels: Levels, pairs: int, words: str
 ) -> Float64:
     """Return the estimates of a table without records: noise alone, drawn exactly for every cell.
 
@@ -139,7 +139,7 @@ def _errors_of_an_empty_table(
         )
     nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
     empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
-    sources = (Drawn(empty, plan, key_of(f"share intervals/{seed}/{run}")) for run in range(pairs))
+    sources = (Drawn(empty, plan, key_of(f"{words}/{run}")) for run in range(pairs))
     return np.array([answers.whole_estimates(each, [levels])[levels] for each in sources])
 
 

@@ -101,6 +101,7 @@ class Pairs:
         second: a denominator.
         covariance: float64 (pairs), records²; NaN where it is not known.
         are_shares: whether the second sum has all that the first has.
+        cells: how many pairs there are, listed or not, over which simultaneous sets hold.
     """
 
     labels: pl.DataFrame
@@ -108,6 +109,7 @@ class Pairs:
     second: Side
     covariance: Float64
     are_shares: bool
+    cells: int
 
     def ratios(self, confidence: Confidence) -> pl.DataFrame:
         """Return the ratio of each pair: see `hedgerow.release.release.Release.ratio`."""
@@ -127,6 +129,7 @@ class Pairs:
             BOUNDED: bounded,
             CONTRADICTED: is_told & ~at_once.holds(np.where(is_told, ratio, 0.0)),
         }
+        check_names(self.labels.columns, columns)
         frame = self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
         told, endless = pl.Series(is_told), pl.Series(np.isfinite(high))
         return frame.with_columns(
@@ -141,23 +144,26 @@ class Pairs:
         known = self.first.variance + self.second.variance - 2 * self.covariance
         variance = np.where(np.isnan(known), unknown**2, np.maximum(known, 0.0))
         count = self.first.counts - self.second.counts
-        errors = replace(self.first.errors, cells=len(count), total=None)
-        reach = errors.half_width(variance, confidence)
-        at_once = errors.half_width(variance, replace(confidence, simultaneous=True))
+        errors = replace(self.first.errors, cells=self.cells, total=None)
+        low, high = _around(estimate, errors.half_width(variance, confidence))
+        at_once = replace(confidence, simultaneous=True)
+        lowest, highest = _around(estimate, errors.half_width(variance, at_once))
         columns = {
             COUNT: count,
             ESTIMATE: estimate,
             STANDARD_ERROR: np.sqrt(variance),
-            LOW: np.ceil(estimate - reach).astype(np.int64),
-            HIGH: np.floor(estimate + reach).astype(np.int64),
-            CONTRADICTED: np.abs(count - estimate) > at_once,
+            LOW: low,
+            HIGH: high,
+            CONTRADICTED: (count < lowest) | (count > highest),
         }
+        check_names(self.labels.columns, columns)
         return self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
 
     def take(self, pairs: Int64) -> "Pairs":
         """Return some pairs."""
         sides = self.first.take(pairs), self.second.take(pairs)
-        return Pairs(self.labels[pairs], *sides, self.covariance[pairs], self.are_shares)
+        covariance = self.covariance[pairs]
+        return Pairs(self.labels[pairs], *sides, covariance, self.are_shares, self.cells)
 
     def labelled(self, labels: pl.DataFrame) -> "Pairs":
         """Return the same pairs with labels."""
@@ -165,16 +171,17 @@ class Pairs:
 
     def joint(self, confidence: Confidence) -> Ratios:
         """Return both estimates as they reach with a confidence, for all pairs at once or each."""
-        many, size = len(self.covariance), self.first.variance * self.second.variance
+        size = self.first.variance * self.second.variance
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = np.where(size > 0, self.covariance / np.sqrt(size), 0.0)
         correlation = np.where(np.isnan(correlation), UNKNOWN, np.clip(correlation, -1.0, 1.0))
-        first, second = self.first.among(many), self.second.among(many)
+        first, second = self.first.among(self.cells), self.second.among(self.cells)
         reach, of_second = first.reach(confidence), second.reach(confidence)
         # one sum by two names has one error, and is all of itself
         both = self.first.variance + self.second.variance
         of_second = np.where(both - 2 * self.covariance <= ROUND_OFF * both, reach, of_second)
-        return Ratios(first.estimate, reach, second.estimate, of_second, correlation)
+        told = Ratios(first.estimate, reach, second.estimate, of_second, correlation)
+        return told.blurred()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +258,7 @@ class SetPairs:
         apart = np.where((own > 0) & (other > 0), 2 * (own + other) - both, own + other)
         covariance = (first.variance + second.variance - apart) / 2
         labels = pl.DataFrame({"pair": np.arange(len(covariance))})
-        return Pairs(labels, first, second, covariance, self.are_shares)
+        return Pairs(labels, first, second, covariance, self.are_shares, len(covariance))
 
 
 def pairs_of_areas(
@@ -335,7 +342,25 @@ def pairs_of_levels(
     second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
     is_raw = first.errors.noise.raw and second.errors.noise.raw
     covariance = np.full(len(numbers), 0.0 if is_raw else np.nan) if apart else first.variance
-    return Pairs(fine.labelled(numbers), first, second, covariance, are_shares=True)
+    labels = fine.labelled(numbers)
+    return Pairs(labels, first, second, covariance, are_shares=True, cells=fine.cells)
+
+
+def check_names(labels: Sequence[str], figures: Iterable[str]) -> None:
+    """Raise a TableError where a column of codes is called like one of figures."""
+    if taken := set(labels).intersection(figures):
+        raise TableError(
+            f"a column of codes is called {min(taken)!r}, as a column of figures is; name it "
+            f"otherwise in a new release"
+        )
+
+
+def _around(estimate: Float64, reach: int | Float64) -> tuple[Int64, Int64]:
+    """Return the whole numbers within reach of estimates, the nearest one among them."""
+    nearest = np.rint(estimate)
+    low = np.minimum(np.ceil(estimate - reach), nearest)
+    high = np.maximum(np.floor(estimate + reach), nearest)
+    return low.astype(np.int64), high.astype(np.int64)
 
 
 def area_numbers(
@@ -359,52 +384,72 @@ def area_numbers(
     return [(one, None if second is None else areas.index(second)) for one in firsts]
 
 
-def rates(frame: pl.DataFrame, codes: Sequence[str], denominators: Any) -> pl.DataFrame:
-    """Return counts divided by public numbers.
+@dataclass(frozen=True, slots=True, eq=False)
+class Denominators:
+    """Public numbers that counts are divided by.
 
-    Args:
-        frame: of counts with their intervals.
-        codes: its columns of codes or areas.
-        denominators: a data frame or file: some of these columns, and one of numbers above 0.
-
-    Raises:
-        TableError: no such column, several of numbers, or none of a code's.
+    Attributes:
+        subject: what messages call them.
+        keys: their columns of codes.
+        numbers: one row a code: the keys, and `OF`.
     """
-    subject = describe_source(denominators, "the table of denominators")
 
-    def number_of(headers: Sequence[str]) -> list[str]:
-        return [header for header in headers if header not in codes]
+    subject: str
+    keys: list[str]
+    numbers: pl.DataFrame
 
-    public = read_areas(denominators, None, numbers=number_of, role="the table of denominators")
-    keys, (number, *more) = (
-        [name for name in codes if name in public.columns],
-        number_of(public.columns) or [""],
-    )
-    if not keys or not number or more:
-        raise TableError(
-            f"{subject} needs a column of {' or '.join(codes)} and one of numbers, and has "
-            f"{', '.join(public.columns)}"
+    @classmethod
+    def of(cls, codes: Sequence[str], source: Any) -> "Denominators":
+        """Read them.
+
+        Args:
+            codes: the columns of codes or areas of the counts.
+            source: a data frame or file: some of these columns, and one of numbers above 0.
+
+        Raises:
+            TableError: no such column, several of numbers, or a code twice.
+        """
+        subject = describe_source(source, "the table of denominators")
+
+        def number_of(headers: Sequence[str]) -> list[str]:
+            return [header for header in headers if header not in codes]
+
+        public = read_areas(source, None, numbers=number_of, role="the table of denominators")
+        keys, numbers = (
+            [name for name in codes if name in public.columns],
+            number_of(public.columns),
         )
-    public = public.select(*keys, pl.col(number).cast(pl.Float64, strict=False).alias(OF))
-    if (wrong := public.filter(~(pl.col(OF) > 0).fill_null(value=False))).height:
-        raise TableError(
-            f"{subject}: {len(wrong):,} rows have no number above 0 in column {number!r}, such as "
-            f"that of {shorten(visible(str(wrong[keys[-1]][0])))}"
-        )
-    if public.select(keys).is_duplicated().any():
-        raise TableError(f"{subject} has several rows for one {' and '.join(keys)}")
-    joined = frame.join(public, on=keys, how="left", maintain_order="left")
-    if (missing := joined.filter(pl.col(OF).is_null())).height:
-        raise TableError(
-            f"{subject} has no number for {len(missing):,} of {len(joined):,} rows, such as that "
-            f"of {shorten(visible(str(missing[keys[-1]][0])))}"
-        )
-    by_number = {RATIO: COUNT, LOW: LOW, HIGH: HIGH}
-    return joined.select(
-        *codes, COUNT, OF,
-        *((pl.col(given) / pl.col(OF)).alias(name) for name, given in by_number.items()),
-        pl.lit(True).alias(BOUNDED), CONTRADICTED,
-    )  # fmt: skip
+        if not keys or len(numbers) != 1:
+            raise TableError(
+                f"{subject} needs a column of {' or '.join(codes)} and one of numbers, and has "
+                f"{', '.join(public.columns)}"
+            )
+        if public.select(keys).is_duplicated().any():
+            raise TableError(f"{subject} has several rows for one {' and '.join(keys)}")
+        number = pl.col(numbers[0]).cast(pl.Float64, strict=False)
+        is_number = (number > 0) & number.is_finite()
+        return cls(subject, keys, public.select(*keys, pl.when(is_number).then(number).alias(OF)))
+
+    def rates(self, frame: pl.DataFrame, codes: Sequence[str]) -> pl.DataFrame:
+        """Return counts with their intervals divided by the numbers.
+
+        Raises:
+            TableError: a row has no number above 0.
+        """
+        check_names(codes, [OF, RATIO, BOUNDED])
+        joined = frame.join(self.numbers, on=self.keys, how="left", maintain_order="left")
+        if (missing := joined.filter(pl.col(OF).is_null())).height:
+            first = shorten(visible(str(missing[self.keys[-1]][0])))
+            raise TableError(
+                f"{self.subject} has no number above 0 for {len(missing):,} of {len(joined):,} "
+                f"rows, such as that of {first}"
+            )
+        by_number = {RATIO: COUNT, LOW: LOW, HIGH: HIGH}
+        return joined.select(
+            *codes, COUNT, OF,
+            *((pl.col(given) / pl.col(OF)).alias(name) for name, given in by_number.items()),
+            pl.lit(True).alias(BOUNDED), CONTRADICTED,
+        )  # fmt: skip
 
 
 def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:

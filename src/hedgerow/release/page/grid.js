@@ -117,8 +117,7 @@ function grid(about) {
     const note = make("p", {}, left.length ? `${say("shown_largest", { left: left.join(say("and")) })} ` : "", margins, " ", more);
     holder.replaceChildren(make("div", { class: isBeside ? "beside" : "below" }, picture, panel), key, note);
     roam(picture, ".cell", true);
-    const first = seen.reduce((one, other) => (other.count > one.count ? other : one));
-    readOut(first);
+    if (seen.length) readOut(seen.reduce((one, other) => (other.count > one.count ? other : one)));
   };
   return { nodes: [holder], draw };
 }
