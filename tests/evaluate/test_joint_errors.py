@@ -114,7 +114,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(plan, monkeypatch):
         sums = sums_of(levels)
         exact = sums @ dense.covariance @ sums.T
         if is_cube:
-            drawn = errors_of(plan, levels)(DRAWS, seed=1)
+            drawn = errors_of(plan, levels)(DRAWS, "share intervals/1")
             own = np.diag(exact)
             error = np.sqrt(2.5 * (np.outer(own, own) + exact**2) / DRAWS)  # 2.5: of Laplace noise
             found = drawn.T @ drawn / DRAWS
@@ -134,7 +134,7 @@ def test_joint_errors_have_the_covariance_of_a_dense_solver(plan, monkeypatch):
 
 def test_errors_of_survivors_are_those_of_their_noisy_counts():
     noise = hr.DiscreteGaussian("30")
-    drawn = raw_errors((2, 2), noise, 7)(DRAWS, seed=2)
+    drawn = raw_errors((2, 2), noise, 7)(DRAWS, "share intervals/2")
     found = drawn.T @ drawn / DRAWS
     assert np.abs(found - 30 * np.eye(7)).max() <= 6 * np.sqrt(2 * 30**2 / DRAWS)
 
