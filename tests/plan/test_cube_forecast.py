@@ -159,7 +159,7 @@ def test_a_cube_is_printed_as_a_list_without_depths_and_as_a_matrix_of_two_axes(
     plan = plan_of(tree, "measured")
     frame = hr.forecast(plan)
     lines = str(plan).split("\n")
-    assert lines[0].split()[:3] == ["cuboid", "cells", "share"]
+    assert lines[0].split()[:3] == ["cuboid", "cells", "RMSE"]
     rows = [line.split() for line in forecast_matrix(plan, frame).split("\n")[2:]]
     assert rows[0] == ["total", "level1"]
     assert [row[0] for row in rows[1:]] == ["total", "level1", "level2"]

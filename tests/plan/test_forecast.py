@@ -253,7 +253,7 @@ def test_a_tree_with_too_many_distinct_subtrees_is_shown_without_errors(monkeypa
     assert frame["rmse"].null_count() == frame["max_95"].null_count() == 4
     assert (frame["noise_sd"] > 0).all()
     rows = forecast_rows(frame)
-    assert rows[1][6:9] == ("", "", "")
+    assert rows[1][3:6] == ("", "", "")
 
 
 def test_a_forecast_is_json():
