@@ -215,6 +215,11 @@ if CALLS in os.environ and __name__ != "__main__":
                         child.body.insert(has_docstring, said)
 
             below(tree)
+            # a global, which goes with functions that are sent to other processes (Spark's)
+            known = ast.parse("__note__ = __import__('builtins').__note__").body[0]
+            for each in ast.walk(known):
+                ast.copy_location(each, tree.body[0])
+            tree.body.insert(1 if ast.get_docstring(tree) is not None else 0, known)
             return compile(tree, self.path, "exec")
 
     class _Finder(PathFinder):
