@@ -7,6 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import cli
+from hedgerow.cli.table import _word
 
 FILE = """
 [table]
@@ -187,3 +188,10 @@ def test_ratios_beside_what_they_do_not_go_with_are_refused(refuses, made):
     refuses("--areas takes one --share", *wards, "--share", "w1", "--share", "w2")
     refuses("no area is called 'w9'", *wards, "--share", "w9")
     refuses("has several rows for one town", *share[:-2], "--rate", made / "two.csv")
+
+
+def test_ends_of_ratios_are_rounded_outwards_on_a_terminal():
+    assert [_word("low", 0.123456), _word("high", 0.123456)] == ["0.1234", "0.1235"]
+    assert [_word("low", 0.0), _word("high", 1.0), _word("of", 331449281.0)] == [
+        *("0", "1"), "331,449,281",
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Annotated
 
@@ -457,6 +458,9 @@ def _reasons(head: pl.DataFrame) -> list[str]:
 
 
 def _word(name: str, value: object) -> str:
+    if isinstance(value, float) and value and name in {LOW, HIGH}:  # of ratios: outwards
+        step = 10.0 ** (floor(log10(abs(value))) - 3)
+        return f"{(floor if name == LOW else ceil)(value / step) * step:,.4g}"
     if isinstance(value, float) and name == OF:
         return f"{value:,.15g}"
     if isinstance(value, float):
