@@ -86,11 +86,11 @@ def test_an_honest_directory_passes_and_every_command_reads_it(tmp_path):
 
 def test_codes_are_shown_with_escapes_and_stay_as_they_are(tmp_path):
     directories.honest_codes(tmp_path / "out")
-    _, out, _ = ran("table", tmp_path / "out", "--depth", "2")
+    _, out, _ = ran("table", tmp_path / "out", "--depth", "2", "--wide")
     assert r"ca\x1b[2K" in out
     assert r"cat" + r"x\nok   All checks passed.\u202e" in out
     assert len(out.splitlines()) == 9, "a heading, four rows, what the errors are of, and the rest"
-    _, out, _ = ran("funds", tmp_path / "out", "--level", "tract", "--amount", "1")
+    _, out, _ = ran("funds", tmp_path / "out", "--level", "tract", "--amount", "1", "--wide")
     assert r"x\nok   All checks passed.\u202e" in out
     page = (tmp_path / "out" / "report.html").read_text()
     assert unseen(page) == set()
