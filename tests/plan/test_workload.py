@@ -297,7 +297,9 @@ class Wrong:
         return self.cuboids
 
 
-@pytest.mark.parametrize("cuboids", [[(-1,)], [(0,), (1,), (7,)], [(9,)], ["town"], [(1, 1)]])
+@pytest.mark.parametrize(
+    "cuboids", [[(-1,)], [(0,), (1,), (7,)], [(9,)], ["town"], [[1]], [(1, 1)]]
+)
 def test_a_workload_that_names_what_the_tree_lacks_is_refused(cuboids):
     place = {"county": ["a", "a"], "town": ["a1", "a2"]}
     tree = hr.Tree([hr.Axis.from_frame("place", place, ["county", "town"])])

@@ -434,3 +434,20 @@ def test_draws_of_two_releases_differ_and_a_seed_is_a_whole_number():
     for seed in ("x", 1.5, -1):
         with pytest.raises(hr.ReleaseError, match="a seed"):
             one.draws(finest, 2, seed=seed)
+
+
+def test_cells_without_records_have_shares_on_demand():
+    release = made("chain", budget=hr.Rho("1/4000"))
+    listed, every = (release.ratio(*NESTED[2], all=both) for both in (False, True))
+    assert len(every) == 12
+    assert (
+        every.filter(pl.col("count") > 0).drop("contradicted").equals(listed.drop("contradicted"))
+    )
+    with pytest.raises(hr.ReleaseError, match="that are not listed have no ratio here"):
+        release.ratio({"place": "town", "age": "band"}, {}, all=True)
+
+
+def test_areas_with_too_many_codes_are_refused(monkeypatch):
+    monkeypatch.setattr(ratios, "MOST_HELD", 10)
+    with pytest.raises(hr.ReleaseError, match="name fewer areas, or a lookup of coarser codes"):
+        made("chain").ratio(areas=TOWNS)

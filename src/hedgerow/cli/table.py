@@ -461,10 +461,9 @@ def _word(name: str, value: object) -> str:
     if isinstance(value, float) and value and name in {LOW, HIGH}:  # of ratios: outwards
         step = 10.0 ** (floor(log10(abs(value))) - 3)
         return f"{(floor if name == LOW else ceil)(value / step) * step:,.4g}"
-    if isinstance(value, float) and name == OF:
-        return f"{value:,.15g}"
     if isinstance(value, float):
-        return f"{value:,.1f}" if name == ESTIMATE else f"{value:,.4g}"
+        digits = {ESTIMATE: ",.1f", OF: ",.15g"}.get(name, ",.4g")
+        return f"{value:{digits}}"
     if value is None:
         return UNRELIABLE if name == COUNT else ""
     if isinstance(value, bool):  # which is an integer, too

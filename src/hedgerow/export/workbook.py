@@ -90,7 +90,7 @@ class Workbook:
         for frame in tables.values():
             check_fits(frame)
         sheets = sheet_names(tables)
-        with TemporaryDirectory(dir=output.parent) as room, whole_file(output) as part:
+        with whole_file(output) as part, TemporaryDirectory(dir=output.parent) as room:
             book = xlsxwriter.Workbook(str(part), OPTIONS | {"tmpdir": room})
             book.set_properties({"title": title(plan), "created": CREATED})
             formats = {name: book.add_format(look) for name, look in FORMATS.items()}

@@ -234,16 +234,14 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    cuboids = set(workload.named(tree))
+    cuboids, every = [*workload.named(tree)], [range(axis.depth + 1) for axis in tree.axes]
     for levels in cuboids:
-        fits = isinstance(levels, tuple) and len(levels) == len(tree.axes)
-        if not fits or not all(
-            k in range(a.depth + 1) for a, k in zip(tree.axes, levels, strict=True)
-        ):
+        fits = isinstance(levels, tuple) and len(levels) == len(every)
+        if not fits or not all(k in own for own, k in zip(every, levels, strict=True)):
             raise PlanError(
                 f"workload {kind_of(workload)} names {levels!r}, which is no cuboid here"
             )
-    named = sorted(cuboids, key=fineness)
+    named = sorted(set(cuboids), key=fineness)
     if set(named) == set(tree.chain):
         return Chain()
     if len(named) == prod(axis.depth + 1 for axis in tree.axes):

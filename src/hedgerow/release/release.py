@@ -328,7 +328,7 @@ class Release:
         frame = sums_of(self.content, Sums(self.plan, by or {}, areas), confidence)
         return frame if names is None else areas.with_names(frame)
 
-    def ratio(
+    def ratio(  # noqa: PLR0913 - the parts of one question
         self,
         numerator: Mapping[str, str] | str | None = None,
         denominator: Mapping[str, str] | str | Any | None = None,
@@ -338,6 +338,7 @@ class Release:
         codes: Mapping[str, str] | None = None,
         by: Mapping[str, str] | None = None,
         confidence: Confidence = USUAL,
+        all: bool = False,  # noqa: A002 - as in `level`
     ) -> pl.DataFrame:
         """Return shares of a parent or of a category, ratios of areas, and rates.
 
@@ -353,17 +354,17 @@ class Release:
             codes: column → level or column of the release.
             by: with ``areas``, axis = level of the other axes.
             confidence: of the sets, 95 % for each of them unless given; where it is simultaneous,
-                it is that all rows hold at once, as rankings need it.
+                all of them hold at once, as rankings need it.
+            all: list cells with a count of 0, too, of shares.
 
         Returns:
             One row a cell with a positive count, or an area: its codes, ``count``, ``of`` (the
             denominator), their ``ratio``, and ``low`` to ``high``, which holds the true ratio with
             the given confidence, over all cells and not only those listed
             (`hedgerow.estimate.ratios`): from the joint law of both unbiased estimates, shares cut
-            to 0..1. Where the denominator may be 0, the set is not
-            ``bounded``, and ``high`` may be null; where both may be 0, there is no ratio. It is
-            ``contradicted`` where the released ratio lies outside the sets that hold for all rows
-            at once.
+            to 0..1. Where the denominator may be 0, the set is not ``bounded``, and ``high`` may be
+            null; where both may be 0, there is no ratio. It is ``contradicted`` where the released
+            ratio lies outside the sets that hold for all cells at once.
 
         Raises:
             TableError: no such column, area or code; or no public number for a row.
@@ -400,7 +401,8 @@ class Release:
                     'name the levels of the denominator, {"place": "county"} or {} for all '
                     "records, or give a table of public numbers"
                 )
-            return pairs_of_levels(self.content, numerator, denominator).ratios(sure)
+            pairs = pairs_of_levels(self.content, numerator, denominator, all_cells=all)
+            return pairs.ratios(sure)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         if is_public:
             keys = [lookup.areas.name, *label_columns(self.plan, by or {})]
@@ -408,8 +410,8 @@ class Release:
             return public.rates(
                 sums_of(self.content, Sums(self.plan, by or {}, lookup), sure), keys
             )
-        pairs = area_numbers(lookup, *_names(numerator, denominator))
-        return pairs_of_areas(self.content, by or {}, lookup, pairs).ratios(sure)
+        numbers = area_numbers(lookup, *_names(numerator, denominator))
+        return pairs_of_areas(self.content, by or {}, lookup, numbers).ratios(sure)
 
     def difference(
         self,
@@ -465,10 +467,9 @@ class Release:
 
         Errors of a release have a known law, whatever the true counts, so that anyone may draw
         them: their randomness is made from the seed and the released counts, never from the key of
-        the release. Draws of two levels are not joint. A model
-        that is fitted to ``estimate - error_1``, ``estimate - error_2``, … and to the estimates
-        tells what the noise of the release adds to its own errors: estimates are unbiased, released
-        counts are not quite.
+        the release. Draws of two levels are not joint. A model that is fitted to ``estimate -
+        error_1``, ``estimate - error_2``, … and to the estimates tells what the noise of the
+        release adds to its own errors: estimates are unbiased, released counts are not quite.
 
         Args:
             level: a cuboid of the plan by its name, of which counts were measured.
@@ -506,7 +507,7 @@ class Release:
                 "for a coarser level"
             )
         digest = hashlib.sha256(cells.counts.tobytes()).hexdigest()  # of what is released
-        words = f"draws/{self.plan.hash}/{level}/{digest}/{seed}"
+        words = f"draws/{self.plan.hash}/{levels}/{digest}/{seed}"
         errors = np.zeros((n, len(cells))) if joint is None else joint(n, words)
         columns = {COUNT: cells.counts, ESTIMATE: cells.estimate} | {
             f"error_{k}": each for k, each in enumerate(errors, 1)

@@ -52,7 +52,9 @@ from hedgerow.text import visible
 OF, RATIO, BOUNDED = "of", "ratio", "bounded"
 """The denominator's released count, the released counts' ratio, and whether its set is bounded."""
 MOST_MEMBERS = 1 << 22
-"""Nodes of all areas together whose covariances are found; larger ones get the widest sets."""
+"""Nodes of all cells together whose covariances are found; larger ones get the widest sets."""
+MOST_HELD = 1 << 26
+"""Nodes of all sets together: half a gigabyte."""
 ROUND_OFF = 1e-9
 
 
@@ -138,11 +140,10 @@ class Pairs:
         )
 
     def differences(self, confidence: Confidence) -> pl.DataFrame:
-        """Return each first sum less its second one, with its interval, and whether it may be 0."""
+        """Return each first sum less its second one with its interval, of known covariances."""
         estimate = self.first.estimate - self.second.estimate
-        unknown = np.sqrt(self.first.variance) + np.sqrt(self.second.variance)
-        known = self.first.variance + self.second.variance - 2 * self.covariance
-        variance = np.where(np.isnan(known), unknown**2, np.maximum(known, 0.0))
+        both = self.first.variance + self.second.variance
+        variance = np.maximum(both - 2 * self.covariance, 0.0)
         count = self.first.counts - self.second.counts
         errors = replace(self.first.errors, cells=self.cells, total=None)
         low, high = _around(estimate, errors.half_width(variance, confidence))
@@ -217,13 +218,19 @@ class SetPairs:
                 members.append(nodes)
             return found
 
-        pairs = list[list[int]]()
+        pairs, held = list[list[int]](), 0
         is_in = np.zeros((2, plan.tree.axes[where[0]].size(where[1])), dtype=np.bool_)
         for first, second in sets:
             is_in[0, first] = is_in[1, second] = True
             alone = first[~is_in[1, first]], second[~is_in[0, second]]
             is_in[:, first] = is_in[:, second] = False
             both = np.union1d(*alone) if all(map(len, alone)) else alone[0][:0]
+            held += sum(map(len, (first, *alone, both)))
+            if held > MOST_HELD:
+                raise ReleaseError(
+                    f"pairs of areas that have more than {MOST_HELD:,} codes together are too "
+                    f"many; name fewer areas, or a lookup of coarser codes"
+                )
             pairs.append([number(nodes) for nodes in (first, second, *alone, both)])
         start = np.cumsum([0, *map(len, members)])
         areas = pl.Series("area", map(str, range(len(members))), dtype=pl.String)
@@ -302,7 +309,7 @@ def pairs_of_levels(
     denominator: Mapping[str, str],
     on_fraction: OnFraction = tell_nobody,
     *,
-    every: bool = False,
+    all_cells: bool = False,
 ) -> Pairs:
     """Return the cells of a cuboid with a positive count, each with that of a coarser one it is in.
 
@@ -311,7 +318,7 @@ def pairs_of_levels(
         numerator: axis = level, or columns of an attribute.
         denominator: the same of what contains it.
         on_fraction: told how much is done.
-        every: also those with a count of 0, where sums over areas have errors.
+        all_cells: also those with a count of 0.
 
     Raises:
         ReleaseError: a cell of the numerator is in none, or in several, of the denominator's; or
@@ -329,13 +336,18 @@ def pairs_of_levels(
         answered = nested.answered(content, on_fraction)
         cells = np.arange(fine.cells).reshape(len(nested.pairs), *nested.sums.sizes)
         pairs = answered.take(np.moveaxis(cells, 0, apart[0]).ravel())  # row by row of `fine`
-        listed = np.flatnonzero(every | (pairs.first.counts > 0))
+        listed = np.flatnonzero(all_cells | (pairs.first.counts > 0))
         first, second = (
             side.of_plan(content, sums)
             for side, sums in ((pairs.first, fine), (pairs.second, coarse))
         )
         pairs = replace(pairs, first=first, second=second)
         return pairs.take(listed).labelled(fine.labelled(listed))
+    if all_cells:
+        raise ReleaseError(
+            f"cells of {plan.tree.name_of(fine.levels)} that are not listed have no ratio here: "
+            f"their covariance is unknown; ask for the listed ones alone"
+        )
     (numbers, first), (of, second) = (_alone(content, sums, on_fraction) for sums in (fine, coarse))
     codes = np.unravel_index(numbers, fine.sizes)
     nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
@@ -421,8 +433,8 @@ class Denominators:
         )
         if not keys or len(numbers) != 1:
             raise TableError(
-                f"{subject} needs a column of {' or '.join(codes)} and one of numbers, and has "
-                f"{', '.join(public.columns)}"
+                f"{subject} needs a column of {' or '.join(codes) or 'codes'} and one of numbers, "
+                f"and has {', '.join(public.columns)}"
             )
         if public.select(keys).is_duplicated().any():
             raise TableError(f"{subject} has several rows for one {' and '.join(keys)}")
