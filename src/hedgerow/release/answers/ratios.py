@@ -30,7 +30,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.ratios import UNKNOWN, Ratios
 from hedgerow.limits import MOST_SUMS
 from hedgerow.plan.plan import Plan
-from hedgerow.release.answers.questions import answers_of
+from hedgerow.release.answers.questions import answers_of, every_cell
 from hedgerow.release.answers.sums import Groups, Sums
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -343,12 +343,9 @@ def pairs_of_levels(
         )
         pairs = replace(pairs, first=first, second=second)
         return pairs.take(listed).labelled(fine.labelled(listed))
-    if all_cells:
-        raise ReleaseError(
-            f"cells of {plan.tree.name_of(fine.levels)} that are not listed have no ratio here: "
-            f"their covariance is unknown; ask for the listed ones alone"
-        )
-    (numbers, first), (of, second) = (_alone(content, sums, on_fraction) for sums in (fine, coarse))
+    (numbers, first), (of, second) = (
+        _alone(content, sums, on_fraction, all_cells=all_cells) for sums in (fine, coarse)
+    )
     codes = np.unravel_index(numbers, fine.sizes)
     nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
     second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
@@ -513,16 +510,23 @@ def _members(number: Int64, many: int) -> list[Int64]:
     return np.split(order, np.searchsorted(number[order], np.arange(1, many)))
 
 
-def _alone(content: Content, sums: Sums, on_fraction: OnFraction) -> tuple[Int64, Side]:
-    """Return the numbers of the listed sums of a cuboid, ascending, and what is told of them.
+def _alone(
+    content: Content, sums: Sums, on_fraction: OnFraction, *, all_cells: bool
+) -> tuple[Int64, Side]:
+    """Return the numbers of the listed or of all sums of a cuboid, and what is told of them.
+
+    Returns:
+        Numbers, ascending.
 
     Raises:
         ReleaseError: no errors of them are known.
     """
     plan, answers = content.plan, answers_of(content.plan)
     if sums.is_cuboid and sums.levels in plan.by_levels:
-        frame, errors = content.counts(sums.levels), content.errors(sums.levels)
-        numbers = cell_numbers(plan.tree, sums.levels, content.nodes[sums.levels].codes)
+        levels, errors = sums.levels, content.errors(sums.levels)
+        nodes = every_cell(content, levels) if all_cells else content.nodes[levels]
+        frame = content.told(levels, nodes) if all_cells else content.counts(levels)
+        numbers = cell_numbers(plan.tree, levels, nodes.codes)
         counts, estimate, error = (frame[k].to_numpy() for k in (COUNT, ESTIMATE, STANDARD_ERROR))
         order = np.argsort(numbers)
         return numbers[order], Side(counts, estimate, error**2, errors).take(order)
