@@ -346,6 +346,8 @@ def pairs_of_levels(
     (numbers, first), (of, second) = (
         _alone(content, sums, on_fraction, all_cells=all_cells) for sums in (fine, coarse)
     )
+    listed = np.flatnonzero(all_cells | (first.counts > 0))
+    numbers, first = numbers[listed], first.take(listed)
     codes = np.unravel_index(numbers, fine.sizes)
     nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
     second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
