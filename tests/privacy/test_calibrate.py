@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from scipy.optimize import brentq
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, gather_losses
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace
+from hedgerow.privacy import calibrate as calibrate_module
 from hedgerow.privacy.accountant import accountant
 from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, optimal_epsilon, rho_within
@@ -216,6 +218,28 @@ def test_what_is_stated_is_never_more_than_what_was_asked(epsilon, delta, is_wor
         DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst, inverse_two_rho=base
     )
     assert again == profile
+
+
+@pytest.mark.parametrize("is_worst", [True, False])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.01", "1e-9"), ("1", "1e-8"), ("12", "1e-5")])
+def test_noise_that_is_said_to_keep_a_budget_has_no_larger_epsilon(epsilon, delta, is_worst):
+    """At the least noise whose δ is within the budget's to the last bit, and around it."""
+    budget, changes = EpsilonDelta(epsilon, delta), changes_below_the_total(AddRemove(), 2)
+    bought = partial(calibrate_module._bought, DiscreteGaussian, UNEQUAL, changes, is_worst)
+    least = 1 / (2 * calibrate(DiscreteGaussian, budget, UNEQUAL, changes, is_worst=is_worst).rho)
+    low, high = least * (1 - Fraction("1e-4")), least
+    while high - low > least / 10**17:
+        middle = (low + high) / 2
+        is_within = bought(1 / (2 * middle)).delta(epsilon) <= Fraction(delta)
+        low, high = (low, middle) if is_within else (middle, high)
+    kept = []
+    for more in ("-1e-9", "0", "1e-16", "1e-12", "1e-9", "5e-8", "1e-6", "1e-4"):
+        profile = bought(1 / (2 * high * (1 + Fraction(more))))
+        kept.append(calibrate_module._keeps(profile, budget))
+        is_within = profile.delta(epsilon) <= Fraction(delta)
+        assert kept[-1] == (is_within and profile.epsilon(delta) <= Fraction(epsilon))
+    assert not kept[0]
+    assert kept[-1]
 
 
 @pytest.mark.parametrize("is_worst", [True, False])

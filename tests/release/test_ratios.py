@@ -436,7 +436,9 @@ def test_draws_of_two_releases_differ_and_a_seed_is_a_whole_number():
             one.draws(finest, 2, seed=seed)
 
 
-@pytest.mark.parametrize("pair", [NESTED[2], ({"place": "town", "age": "age"}, {"place": "county"})])
+@pytest.mark.parametrize(
+    "pair", [NESTED[2], ({"place": "town", "age": "age"}, {"place": "county"})]
+)
 def test_cells_without_records_have_shares_on_demand(pair):
     release = made("chain", budget=hr.Rho("1/4000"))
     listed, every = (release.ratio(*pair, all=both) for both in (False, True))

@@ -7,14 +7,16 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
+import numpy as np
 from scipy.optimize import brentq
 
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import InEpsilon, InRho, Price, precision_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
+from hedgerow.privacy.accountant.domination import gaussian_delta_above
 from hedgerow.privacy.accountant.lattice_convolution import TooFineError
 from hedgerow.privacy.budget import (
     WELL_BELOW,
@@ -31,6 +33,14 @@ from hedgerow.text import Exact
 
 DOUBT = 1e-7
 """By how much, relatively, certified bounds of δ may differ between two machines."""
+NEAR = 1e-3
+"""How far from that of continuous noise, in its logarithm, the base is sought first."""
+CERTAIN = Fraction(1, 10**6)
+"""How far above the true figure, relatively, a bound of δ is at most by round-off
+(`accountant.delta_bounds`)."""
+SMALLER = Fraction(1, 10**8)
+"""By how much an ε is smaller that needs no search: more than what a search may be wrong by."""
+_LOG_INVERSES = -30.0, 60.0
 
 _DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
@@ -182,20 +192,26 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
     of ln δ(ε) - ln δ in the logarithm of the base is sought between the base of the loose
     conversion, which is known to be enough, and smaller ones.
 
+    Continuous noise that keeps the same (ε, δ) is close to it, and tells where to look first.
+
     The root is found to 1e-13 and rounded up to six digits, so that another machine, whose last
     bits differ, mostly arrives at the same noise. It is not trusted: the base goes up by its last
     digit, then by twice as much and so on, until the certified bounds, of δ(ε) and of ε(δ), are
     seen to be within the budget.
     """
 
+    @lru_cache
     def excess(log_inverse: float) -> float:
         return _excess(bought(1 / (2 * Fraction(math.exp(log_inverse)))), budget)
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
-    low = enough - 1
-    while excess(low) <= 0:
-        low -= 1
-    log_root = brentq(excess, low, enough, xtol=1e-13) if excess(enough) < 0 else enough
+    near = min(_continuous(budget), enough)
+    low, high = near - NEAR, min(near + NEAR, enough)
+    if excess(low) <= 0 or excess(high) > 0:
+        low, high = min(low, enough - 1), enough
+        while excess(low) <= 0:
+            low -= 1
+    log_root = brentq(excess, low, high, xtol=1e-13) if excess(high) < 0 else high
     inverse_two_rho = Decimal(math.exp(log_root)).normalize(_DIGITS)
     step = inverse_two_rho.next_plus(_DIGITS) - inverse_two_rho
     while not _keeps(profile := bought(1 / (2 * Fraction(inverse_two_rho))), budget):
@@ -203,12 +219,32 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
     return profile
 
 
+def _continuous(budget: EpsilonDelta) -> float:
+    """Return ln(1/(2ρ)) at about which continuous Gaussian noise of ρ = μ²/2 keeps (ε, δ)."""
+    epsilon, delta = np.array([float(budget.epsilon)]), float(budget.delta)
+    least = sys.float_info.min
+
+    def excess(log_inverse: float) -> float:
+        above = float(gaussian_delta_above(epsilon, math.exp(-log_inverse / 2))[0])
+        return math.log(max(above, least) / max(delta, least))
+
+    low, high = _LOG_INVERSES
+    return float(brentq(excess, low, high)) if excess(low) > 0 > excess(high) else high
+
+
 def _keeps(profile: Profile, budget: EpsilonDelta) -> bool:
-    """Return whether the certified δ at the budget's ε, and ε at its δ, are within the budget."""
+    """Return whether the certified δ at the budget's ε, and ε at its δ, are within the budget.
+
+    `Profile.epsilon` ends where its bound of δ comes to the budget's δ. The bound falls as ε grows,
+    but for round-off within `CERTAIN`. Where at a smaller ε it is lower by more than that, it is
+    below δ at every larger one, so that the search ends below the budget's ε.
+    """
     if budget.delta >= SMALLEST_DELTA:
         with suppress(TooFineError):
             if profile.delta(budget.epsilon) > budget.delta:
                 return False
+            if profile.delta(budget.epsilon * (1 - SMALLER)) <= budget.delta * (1 - 2 * CERTAIN):
+                return True
     return profile.epsilon(budget.delta) <= budget.epsilon
 
 

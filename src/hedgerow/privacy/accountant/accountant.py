@@ -22,6 +22,10 @@ from hedgerow.privacy.budget import FINITE_EPSILON, float_above
 
 FAST_CELLS = 1 << 14
 """Up to so many lattice points a convolution is faster than an integral, however many losses."""
+FAST_CURVE_CELLS = 1 << 18
+"""Up to so many it is faster than the integrals of a search for the best line."""
+SEARCH = 10
+"""What such a search takes for each term of an integral, beside a lattice point."""
 
 SMALLEST_DELTA = 1e-250
 """Below this δ is answered from ρ: doubles end near there."""
@@ -141,9 +145,13 @@ def next_above(epsilon: float) -> float:
 def tradeoff_below(losses: Losses, alpha: float) -> float:
     """Return a proved lower bound of T(α), the least type II error at type I error α.
 
-    From the lattice where it fits: one convolution, while a search needs δ(ε) again and again.
+    From a lattice, by one convolution, where it fits and is not far larger than the integrals of a
+    search, which needs δ(ε) again and again.
     """
-    if lattice.cells(losses, 0.0) <= LARGEST_CELLS:
+    cells = lattice.cells(losses, 0.0)
+    if cells <= LARGEST_CELLS and (
+        cells <= FAST_CURVE_CELLS or cells <= SEARCH * contour.terms(losses, 0.0)
+    ):
         return lattice_tradeoff_bounds(losses, ALPHA(alpha))[0]
     return highest_line(lambda epsilon: delta_bounds(losses, epsilon)[1], alpha)
 

@@ -110,6 +110,17 @@ def contours(losses: Losses, epsilon: float) -> Iterator[Contour]:
             yield contour
 
 
+def terms(losses: Losses, epsilon: float) -> float:
+    """Return how many factors the cheapest way has at its nodes together; inf where there is none.
+
+    Args:
+        losses: as `contours` takes them.
+        epsilon: likewise.
+    """
+    first = next(contours(losses, epsilon), None)
+    return math.inf if first is None else first.nodes.size * len(losses)
+
+
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
     """Yield grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
