@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from hedgerow.cli.output_file import Directory, warn_of_formulas
+from hedgerow.cli.output_file import Directory, levels_by, warn_of_formulas
 from hedgerow.cli.terminal import escape, stage, stdout
 from hedgerow.declared import check_known
 from hedgerow.errors import SpecError
@@ -17,6 +17,8 @@ from hedgerow.export.released import export as write_export
 from hedgerow.export.sdmx import Sdmx
 from hedgerow.export.statistics_file import FILES, StatisticsFile
 from hedgerow.export.workbook import Workbook
+from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.release import read_release
 
 FORMATS: dict[str, type[Any]] = {
     "datapackage": DataPackage,
@@ -60,6 +62,14 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         bool,
         Option("--names", help="Of xlsx and formats with one table: names of areas, too."),
     ] = False,
+    share: Annotated[
+        list[str] | None,
+        Option(
+            metavar="LEVEL",
+            help="Not of sdmx: share of each count in the cell of LEVEL that it is in, or of the "
+            "total, with intervals; once an axis.",
+        ),
+    ] = None,
 ) -> None:
     """Write a release for other tools, at no privacy cost.
 
@@ -76,9 +86,9 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
     check_known(form, FORMATS, "format", SpecError)
     options = {
         "level": level, "agency": agency, "shapes": shapes, "key": key, "column": column,
-        "listed": listed or None, "names": names or None,
+        "listed": listed or None, "names": names or None, "share": share or None,
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
         # the format with its options, or raise for those that it has not
         kind = FORMATS[form]
@@ -91,6 +101,10 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
             raise SpecError(f"--as {form} makes a file that ends in .{form}, got {output.name!r}")
         if kind is GeoParquet and "shapes" not in given:
             raise SpecError("geoparquet needs --shapes FILE, a public file with the areas' shapes")
+        if share:
+            with undamaged(directory):
+                tree = read_release(directory).plan.tree
+            given["share"] = levels_by(tree, [] if share == ["total"] else share, "--share")
         made: ExportFormat = kind(**given)
         write_export(directory, output, made)
     warn_of_formulas(output)

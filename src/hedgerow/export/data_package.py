@@ -12,7 +12,9 @@ from hedgerow.arrays import Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     labels_of,
+    one_table,
     plain_names,
+    shared,
     statements,
 )
 from hedgerow.machine import library
@@ -22,7 +24,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.text import Json
+from hedgerow.text import Json, TextByName
 
 DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60
@@ -36,10 +38,16 @@ class DataPackage:
     public list names areas also their names, with keys to the codes. ``counts/`` has every table of
     the release, with keys into the lists.
 
+    Attributes:
+        share: axis = level of the cells that each count is a share of, {} for the total: columns
+            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`) of the tables within them.
+
     Example:
         >>> hr.DataPackage()
-        DataPackage()
+        DataPackage(share=None)
     """
+
+    share: TextByName | None = None
 
     def write(self, release: Release, output: Path) -> None:
         """Write the directory, whole or not at all.
@@ -50,8 +58,10 @@ class DataPackage:
         """
         frictionless = library("frictionless", "datapackage")
         with whole_or_not(output) as folder:
-            files = _Files(folder, release)
-            described = _described(release) | {"resources": [*files.lists(), *files.tables()]}
+            files = _Files(folder, release, self.share)
+            described = _described(release, self.share) | {
+                "resources": [*files.lists(), *files.tables()]
+            }
             try:
                 package = frictionless.Package.from_descriptor(described)
             except frictionless.FrictionlessException as error:
@@ -65,6 +75,7 @@ class _Files:
 
     folder: Path
     release: Release
+    share: TextByName | None
 
     def lists(self) -> list[Json]:
         """Write the list of each level of each axis, and its names; return what describes them."""
@@ -106,11 +117,16 @@ class _Files:
     def tables(self) -> list[Json]:
         """Write all tables of counts; return what describes them."""
         (self.folder / "counts").mkdir()
-        return [self._table(levels) for levels in self.release.plan.levels]
-
-    def _table(self, levels: Levels) -> Json:
         plan = self.release.plan
-        frame = self.release.level(plan.tree.name_of(levels))
+        has = shared(plan, plan.cuboids, self.share)
+        return [
+            self._table(levels, self.share if has[plan.tree.name_of(levels)] else None)
+            for levels in plan.levels
+        ]
+
+    def _table(self, levels: Levels, share: TextByName | None) -> Json:
+        plan = self.release.plan
+        frame = one_table(self.release, plan.tree.name_of(levels), share=share)
         here = [(axis, level) for axis, level in zip(self._axes, levels, strict=True) if level]
         keys = [self._reference(axis, level) for axis, level in here]
         primary = [column for key in keys for column in key["fields"]]
@@ -129,7 +145,7 @@ class _Files:
     ) -> Json:
         place = self.folder / path
         frame.write_csv(place)
-        labels = labels_of(self.release.plan, frame)
+        labels = labels_of(self.release.plan, frame, self.share)
         needed = {"constraints": {"required": True}}
         fields = [
             {"name": column, "type": _TYPES[kind.base_type()], "title": labels[column]}
@@ -162,7 +178,7 @@ _TYPES: dict[Any, str] = {
 }
 
 
-def _described(release: Release) -> Json:
+def _described(release: Release, share: TextByName | None) -> Json:
     """Return what a package says of itself."""
     plan, said = release.plan, release.plan.description
     licence = {"name": re.sub(r"[^-A-Za-z0-9._]+", "-", said.licence), "title": said.licence}
@@ -178,7 +194,7 @@ def _described(release: Release) -> Json:
     return {
         "name": f"hedgerow-{plan.hash[:12]}",
         "title": title(plan),
-        "description": "\n\n".join(statements(plan)),
+        "description": "\n\n".join(statements(plan, share)),
         "plan_sha256": plan.hash,
         **{name: value for name, value in optional.items() if value},
     }

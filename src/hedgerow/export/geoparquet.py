@@ -32,7 +32,7 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree, cell_codes
-from hedgerow.text import Json
+from hedgerow.text import Json, TextByName
 
 GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
@@ -53,6 +53,8 @@ class GeoParquet:
             the last of the table's columns of codes (that ``shapes`` has, where no key is given).
         names: whether names of areas are columns, too: ``COLUMN_name``.
         listed: whether rows are positive counts alone.
+        share: axis = level of the cells that each count is a share of, {} for the total: columns
+            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`).
 
     Example:
         >>> hr.GeoParquet("counties.geojson", level="county", key="GEOID", column="county").key
@@ -65,6 +67,7 @@ class GeoParquet:
     column: str | None = None
     names: bool = False
     listed: bool = False
+    share: TextByName | None = None
 
     def write(self, release: Release, output: Path) -> None:
         """Write the file, whole or not at all.
@@ -78,7 +81,7 @@ class GeoParquet:
         library("shapely", "geo")
         library("pyproj", "geo")
         tree = release.plan.tree
-        frame = one_table(release, self.level)
+        frame = one_table(release, self.level, share=self.share)
         codes = [name for name in column_codes(release.plan) if name in frame.columns]
         formats = import_module("hedgerow.tables.maps.formats")
         place = Path(self.shapes)
@@ -87,7 +90,7 @@ class GeoParquet:
         given = formats.read_map(place, f"the file of shapes {str(place)!r}", ReleaseError)
         column, key = self._columns(codes, given.names)
         if not self.listed:
-            frame = every_row(release, self.level)
+            frame = every_row(release, self.level, self.share)
         if self.names:
             frame = tree.with_names(frame)
         if GEOMETRY in frame.columns:
@@ -148,7 +151,7 @@ class GeoParquet:
         return column, key
 
 
-def every_row(release: Release, level: str | None) -> pl.DataFrame:
+def every_row(release: Release, level: str | None, share: TextByName | None = None) -> pl.DataFrame:
     """Return a table with all cells of its cuboid, row by row, counts of 0 included.
 
     A cell that public facts say is empty is known to be; one below a count of 0 of a plan that
@@ -167,7 +170,7 @@ def every_row(release: Release, level: str | None) -> pl.DataFrame:
             f"name a coarser cuboid with --level, or take positive counts alone with --listed"
         )
     every = label_nodes(tree, levels, cell_codes(tree, levels, np.arange(cells)))
-    measured = one_table(release, level, all=True)
+    measured = one_table(release, level, all=True, share=share)
     whole = every.join(measured, on=every.columns, how="left", maintain_order="left")
     filled = [pl.col(COUNT, CONTRADICTED).fill_null(0)]
     if isinstance(plan.measure, All):

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.machine import check_free
 from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.ratios import RATIO, check_names
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.check import check_unchanged
 from hedgerow.release.directory.manifest import check_outside, read_manifest
 from hedgerow.release.directory.measurements import (
@@ -24,6 +26,7 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import undamaged
+from hedgerow.release.naming import label_columns
 from hedgerow.release.records import only_table
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.areas import SUFFIX
@@ -38,6 +41,15 @@ FIGURES = {
     HIGH: "Upper end of the 95 % interval of the true count",
     CONTRADICTED: "Whether the count is contradicted by its own measurements",
 }
+
+SHARE, SHARE_LOW, SHARE_HIGH = "share", "share_low", "share_high"
+SHARES = {RATIO: SHARE, LOW: SHARE_LOW, HIGH: SHARE_HIGH}
+"""What columns of `Release.ratio` are called beside those of a count."""
+OF_SHARES = (
+    "A share is that of the released counts. Its set holds the true share with a confidence of "
+    "95 %, over all cells and not only those listed, from both unbiased estimates; where the "
+    "denominator may be 0 it is all from 0 to 1."
+)
 
 
 @contextmanager
@@ -70,6 +82,7 @@ def one_table(
     *,
     names: bool = False,
     all: bool = False,  # noqa: A002 - as in `Release.level`
+    share: TextByName | None = None,
 ) -> pl.DataFrame:
     """Return the table of a cuboid by its name; the released table where none is named.
 
@@ -78,15 +91,49 @@ def one_table(
         level: the cuboid.
         names: whether names of areas stand behind their codes.
         all: whether measured cells with a count of 0 are listed, too.
+        share: axis = level of the cells that each count is told as a share of, too.
 
     Raises:
-        ReleaseError: no such cuboid; several released tables, and none named.
-        TableError: the table has a column called like one of names.
+        ReleaseError: no such cuboid; several released tables, and none named; or the table has no
+            such shares.
+        TableError: the table has a column called like one of names or of shares.
     """
     tree = release.plan.tree
     name = tree.name_of(only_table(release.plan)) if level is None else level
     frame = release.level(name, all=all)
+    if share is not None:
+        by = dict(Sums.of(release.plan, tree.named(name) or ()).by)
+        codes = label_columns(release.plan, by)
+        check_names(frame.columns, SHARES.values())
+        shares = release.ratio(by, share, all=all).select(*codes, *SHARES).rename(SHARES)
+        if codes:
+            how = {"on": codes, "how": "left", "maintain_order": "left", "nulls_equal": True}
+            frame = frame.join(shares, **how)  # type: ignore[arg-type]
+        else:
+            frame = frame.hstack(shares)
     return tree.with_names(frame) if names else frame
+
+
+def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[str, bool]:
+    """Return for each cuboid, by name, whether it has shares: whether it tells more than they do.
+
+    Raises:
+        ReleaseError: none has.
+    """
+    if share is None:
+        return dict.fromkeys(names, False)
+    of = Sums(plan, share).levels
+    has = {
+        name: levels != of and all(k >= other for k, other in zip(levels, of, strict=True))
+        for name in names
+        if (levels := plan.tree.named(name)) is not None
+    }
+    if not any(has.values()):
+        raise ReleaseError(
+            f"no table here tells more than {plan.tree.name_of(of)}, which shares are to be of; "
+            f"name coarser levels, or total"
+        )
+    return has
 
 
 def column_codes(plan: Plan) -> list[str]:
@@ -101,15 +148,27 @@ def column_labels(plan: Plan) -> TextByName:
     return plan.description.column_labels(plan.tree) | FIGURES | count
 
 
-def labels_of(plan: Plan, frame: pl.DataFrame) -> TextByName:
-    """Return labels of columns, with those of the columns of names that a table has."""
+def labels_of(plan: Plan, frame: pl.DataFrame, share: TextByName | None = None) -> TextByName:
+    """Return labels of columns, with those of the columns of names and of shares of a table."""
     labels = column_labels(plan)
+    if share is not None:
+        of = f"its {' × '.join(share.values())}" if share else "the total"
+        labels |= {
+            SHARE: f"Share of {of}",
+            SHARE_LOW: "Lower end of the 95 % set of the true share",
+            SHARE_HIGH: "Upper end of the 95 % set of the true share",
+        }
     return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
             if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip
 
 
-def statements(plan: Plan) -> list[str]:
-    """Return what a reader should know, sentence by sentence: source, notes, promise, plan."""
+def statements(plan: Plan, share: TextByName | None = None) -> list[str]:
+    """Return what a reader should know, sentence by sentence: source, notes, promise, plan.
+
+    Args:
+        plan: of the release.
+        share: what shares are of, where there are some.
+    """
     said = plan.description
     given = {
         "Unit": said.unit,
@@ -118,7 +177,9 @@ def statements(plan: Plan) -> list[str]:
         "Licence": said.licence,
     }
     source = [f"{name}: {text}." for name, text in given.items() if text]
-    return [*source, *said.notes, UNLISTED, str(plan.promise), f"Plan SHA-256: {plan.hash}."]
+    shares = [] if share is None else [OF_SHARES]
+    promise = str(plan.promise), f"Plan SHA-256: {plan.hash}."
+    return [*source, *said.notes, UNLISTED, *shares, *promise]
 
 
 def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -> TextByName:

@@ -71,14 +71,17 @@ class StatisticsFile:
     Attributes:
         level: a cuboid by its name in the plan; the released table unless given.
         names: whether names of areas are columns, too: ``COLUMN_name``.
+        share: axis = level of the cells that each count is a share of, {} for the total: columns
+            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`).
 
     Example:
-        >>> hr.StatisticsFile(level="county")
-        StatisticsFile(level='county', names=False)
+        >>> hr.StatisticsFile(level="county").level
+        'county'
     """
 
     level: str | None = None
     names: bool = False
+    share: TextByName | None = None
 
     def write(self, release: Release, output: Path) -> None:
         """Write the file, whole or not at all.
@@ -90,16 +93,18 @@ class StatisticsFile:
         """
         check_suffix(output, FILES, "the file", ReleaseError)
         limits = FILES[output.suffix.lower()]
-        frame = one_table(release, self.level, names=self.names)
+        frame = one_table(release, self.level, names=self.names, share=self.share)
         check_fits(frame, limits, output.suffix)
         names = plain_names(frame.columns, limits.name, TAKEN)
-        labels = labels_of(release.plan, frame)
+        labels = labels_of(release.plan, frame, self.share)
         given: dict[str, Any] = {
             "file_label": _cut(title(release.plan), limits.title),
             "column_labels": [_cut(labels[name], limits.label) for name in frame.columns],
         }
         if limits.notes:
-            given["note"] = [_cut(line, 80) for line in _lines(statements(release.plan))]
+            given["note"] = [
+                _cut(line, 80) for line in _lines(statements(release.plan, self.share))
+            ]
             # for each plain column of codes what its codes are called: code → name
             coded = frame.select(
                 column for column in column_codes(release.plan) if column in frame.columns

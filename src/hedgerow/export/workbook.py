@@ -13,7 +13,7 @@ import polars as pl
 
 from hedgerow.columns import cut
 from hedgerow.errors import ReleaseError
-from hedgerow.export.released import labels_of, one_table, statements, whole_file
+from hedgerow.export.released import SHARES, labels_of, one_table, shared, statements, whole_file
 from hedgerow.machine import check_suffix, library
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import ESTIMATE, STANDARD_ERROR
@@ -45,6 +45,7 @@ FORMATS: dict[str, Any] = {
     "whole": {"num_format": "#,##0"},
     ESTIMATE: {"num_format": "#,##0.0"},
     STANDARD_ERROR: {"num_format": "#,##0.00"},
+    **{name: {"num_format": "0.0 %"} for name in SHARES.values()},
 }
 """A text stays one where somebody edits its cell, whatever it begins with."""
 WIDEST, MEASURED = 40, 1_000
@@ -63,14 +64,17 @@ class Workbook:
     Attributes:
         level: a cuboid by its name in the plan, alone; all of them unless given.
         names: whether names of areas are columns, too: ``COLUMN_name``.
+        share: axis = level of the cells that each count is a share of, {} for the total: columns
+            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`) of the tables within them.
 
     Example:
-        >>> hr.Workbook(level="county")
-        Workbook(level='county', names=False)
+        >>> hr.Workbook(level="county").level
+        'county'
     """
 
     level: str | None = None
     names: bool = False
+    share: TextByName | None = None
 
     def write(self, release: Release, output: Path) -> None:
         """Write the file, whole or not at all.
@@ -86,7 +90,13 @@ class Workbook:
             levels = plan.tree.named(name)
             if levels in plan.by_levels:  # before errors are computed
                 check_rows(name, len(release.content.nodes[levels]))
-        tables = {name: one_table(release, name, names=self.names) for name in chosen}
+        has = shared(plan, chosen, self.share)
+        tables = {
+            name: one_table(
+                release, name, names=self.names, share=self.share if has.get(name) else None
+            )
+            for name in chosen
+        }
         for frame in tables.values():
             check_fits(frame)
         sheets = sheet_names(tables)
@@ -94,7 +104,7 @@ class Workbook:
             book = xlsxwriter.Workbook(str(part), OPTIONS | {"tmpdir": room})
             book.set_properties({"title": title(plan), "created": CREATED})
             formats = {name: book.add_format(look) for name, look in FORMATS.items()}
-            _write_notes(book.add_worksheet(NOTES), formats, plan, tables, sheets)
+            _write_notes(book.add_worksheet(NOTES), formats, plan, tables, sheets, self.share)
             for name, frame in tables.items():
                 _write_table(book.add_worksheet(sheets[name]), formats, frame)
             try:
@@ -166,15 +176,20 @@ def _short(name: str, room: int) -> str:
 
 
 def _write_notes(
-    sheet: Any, formats: Mapping[str, Any], plan: Plan, tables: Tables, sheets: TextByName
+    sheet: Any,
+    formats: Mapping[str, Any],
+    plan: Plan,
+    tables: Tables,
+    sheets: TextByName,
+    share: TextByName | None,
 ) -> None:
     """Write what a reader should know: the promise, what columns mean, which sheet has what."""
     finest_first = reversed(list(tables.values()))
     columns = dict.fromkeys(name for frame in finest_first for name in frame.columns)
-    labels = ChainMap(*(labels_of(plan, frame) for frame in tables.values()))
+    labels = ChainMap(*(labels_of(plan, frame, share) for frame in tables.values()))
     blocks: list[Rows] = [
         [(title(plan), "")],
-        [("", text) for text in (*statements(plan), plan.promise.attacker)],
+        [("", text) for text in (*statements(plan, share), plan.promise.attacker)],
         [("Column", "What it is"), *((name, labels[name]) for name in columns)],
         [
             ("Sheet", "What it has"),
