@@ -242,7 +242,7 @@ def test_an_account_speaks_of_its_mechanisms_and_that_of_a_release_of_the_releas
     out = succeeds("account", visits.parent / "out")
     answer, _, promise = out.splitlines()[:3]
     assert answer == "ε = 1 at δ = 1e-08 (add-remove, contributions 2, unit 'Patient')."
-    assert promise.startswith("The release looks almost the same with or without any one Patient")
+    assert promise.startswith("The release can differ only so much with or without any one Patient")
     assert "The release satisfies ρ =" in out
 
 

@@ -61,7 +61,7 @@ baselines    = []
 [output]
 directory = "out"
 """
-WHO = "looks almost the same whatever any one record says; the number of records is public."
+WHO = "can differ only so much whatever any one record says; the number of records is public."
 EXACT = (
     "The guarantee holds between tables that agree on the counts of home.region, which are "
     "published exactly; it does not hide anything that these counts give away."
@@ -175,8 +175,8 @@ def test_each_part_of_the_page_that_states_a_guarantee_states_all_of_it(made):
 
 
 PROMISING = re.compile(
-    r"looks almost the same|satisfies|notices|noticed in at most|misses at least|"
-    r"est presque la même|satisfait|remarque|remarquée|manque au moins"
+    r"can differ only so much|satisfies|notices|noticed in at most|misses at least|"
+    r"ne peut différer que|satisfait|remarque|remarquée|manque au moins"
 )
 RESTRICTED = re.compile(
     r"Between tables that agree on the counts of home\.region and the list of (areas of )?work, |"
@@ -318,7 +318,7 @@ def test_a_promise_that_hides_all_but_its_neighbours_says_no_more():
     areas = hr.Axis.from_frame("home", {"town": ["a", "b"]}, ["town"])
     plan = plain_plan(hr.Tree([areas]), budget=hr.Rho("1/2"))
     assert str(plan.promise) == (
-        "The release looks almost the same with or without any one record. The release satisfies "
+        "The release can differ only so much with or without any one record. The release satisfies "
         "ρ = 0.5 zero-concentrated differential privacy."
     )
     assert plan.protection.restriction is None

@@ -239,8 +239,8 @@ def test_a_restriction_is_never_cut(ledger):
 def test_all_together_is_promised_to_the_neighbours_of_the_account(ledger):
     account = ledger.open_account("census", Protection(Replace(), (REGIONS,)), Rho(1))
     nobody = (
-        "Between tables that agree on the counts of home.region, everything charged here looks "
-        "almost the same whatever any one record says; the number of records is public."
+        "Between tables that agree on the counts of home.region, everything charged here can "
+        "differ only so much whatever any one record says; the number of records is public."
     )
     restricted = (
         "The guarantee holds between tables that agree on the counts of home.region, which are "

@@ -144,7 +144,7 @@ class AddRemove(Neighbours):
 
     Example:
         >>> print(hr.AddRemove(contributions=3).describe())
-        The release looks almost the same with or without any one unit of up to 3 records.
+        The release can differ only so much with or without any one unit of up to 3 records.
     """
 
     name: ClassVar[str] = "add-remove"
@@ -170,7 +170,7 @@ class AddRemove(Neighbours):
         who = f"unit of up to {m} records" if m > 1 else "record"
         if self.unit is not None:
             who = f"{self.unit} and its records (of which {m} at most are counted)"
-        return f"{subject} looks almost the same with or without any one {who}."
+        return f"{subject} can differ only so much with or without any one {who}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Replace(Neighbours):
 
     Example:
         >>> print(hr.Replace().describe())
-        The release looks almost the same whatever any one record says; the number of records...
+        The release can differ only so much whatever any one record says; the number of records...
     """
 
     name: ClassVar[str] = "replace"
@@ -221,7 +221,7 @@ class Replace(Neighbours):
 
     def describe(self, subject: str = "The release") -> str:
         """Return one plain sentence about ``subject``: who is protected from what."""
-        m, same = self.contributions, f"{subject} looks almost the same whatever"
+        m, same = self.contributions, f"{subject} can differ only so much whatever"
         unit = self.unit or "unit"
         if not self.exactly:
             return f"{same} the records of any one {unit} say and however many they are, up to {m}."

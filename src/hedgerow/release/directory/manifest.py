@@ -86,7 +86,7 @@ def check_plain(folder: Path, path: Path) -> None:
 
 
 _FAMILY = "hedgerow-release-"
-FORMAT = f"{_FAMILY}5"
+FORMAT = f"{_FAMILY}6"
 """Its number rises with every change of what a manifest says, also of the words of a promise: those
 of before would look forged."""
 MANIFEST = "manifest.json"

@@ -34,6 +34,9 @@ function sureWords(item) {
     : [known, " ", make("span", { class: "together" }, `${say("interval")},`), " ", make("span", { class: "together" }, ...sureMark(item))];
 }
 
+// Whether a count may be read without its interval beside it.
+const isRead = (item) => item.isSum || (!item.isUnlisted && reliability(item) !== NOISE);
+
 function answerOf(place) {
   const isWhole = place.every(({ c }) => !c), item = itemAt(place);
   if (quartiles && isWhole) return quartiles;
@@ -42,7 +45,7 @@ function answerOf(place) {
     make("div", {},
       make("h2", { tabindex: -1 }, isolated(item.name)),
       under ? make("p", { class: "under" }, isolated(under)) : null,
-      make("p", { class: "figure" }, make("strong", {}, number.format(item.count)), " ", isolated(unit)),
+      make("p", { class: `figure${isRead(item) ? "" : " faint"}` }, make("strong", {}, number.format(item.count)), " ", isolated(unit)),
       make("p", { class: "interval" }, ...sureWords(item)),
       isContradicted(item) ? make("p", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
       item.share ? make("p", { class: "share" }, `${say("share")}: `, ...shareOf(item)) : null,

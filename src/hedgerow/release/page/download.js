@@ -1,6 +1,6 @@
 // Rows as a CSV file, made in the browser: codes and names apart, numbers as numbers.
 
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/, NUMBER = /^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$/;
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/, LONGEST_NAME = 100, NUMBER = /^[+-]?[0-9][0-9 ]*([.,][0-9]+)?$/;
 
 // An apostrophe before what a spreadsheet would run as a formula; quotes where they are needed.
 function field(value) {
@@ -28,6 +28,7 @@ function csv(items) {
 
 function download(items) {
   const address = URL.createObjectURL(new Blob(["\ufeff", csv(items)], { type: "text/csv" }));
-  make("a", { href: address, download: "counts.csv" }).click();
+  const about = plain(`${document.title} ${whereOf(shown.view)}`).match(/[\p{L}\p{N}]+/gu) || ["counts"];
+  make("a", { href: address, download: `${about.join("-").slice(0, LONGEST_NAME)}.csv` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }

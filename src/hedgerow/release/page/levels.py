@@ -267,12 +267,21 @@ def percent_of(say: Catalogue, percent: float) -> str:
 
 
 def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
-    """Return how many counts their own measurements contradict, and what to do with them."""
-    say, number = words_of(plan), sum(f.contradicted for f in facts)
-    summary = say(f"release.contradictions.{'some' if number else 'none'}", number=number)
-    is_whole = len(plan.tree.axes) == 1 or plan.has_all_combinations
-    across = "" if is_whole else f" {say('release.contradictions.across')}"
-    return f"<p>{summary} {say('release.contradictions.meant')}{across}</p>"
+    """Return how many counts their own measurements contradict: HTML, nothing where none is."""
+    number = sum(f.contradicted for f in facts)
+    words = words_of(plan)("release.contradictions.some", number=number)
+    return f"<p>{words}</p>" if number else ""
+
+
+def consistent_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
+    """Return what a contradiction is, and whether there are any: HTML."""
+    say, is_whole = words_of(plan), len(plan.tree.axes) == 1 or plan.has_all_combinations
+    keys = [
+        *(() if any(f.contradicted for f in facts) else ("none",)),
+        "meant",
+        *(() if is_whole else ("across",)),
+    ]
+    return f"<p>{' '.join(say(f'release.contradictions.{key}') for key in keys)}</p>"
 
 
 def keeps_budget(plan: Plan) -> bool:

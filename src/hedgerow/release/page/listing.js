@@ -63,7 +63,7 @@ function listing(items, caption, heading_, note) {
         make("tbody", {}, ...sorted.slice(0, rows).map(line)))),
       make("div", { class: "tools" }, more, make("button", { type: "button", class: "save", disabled: !sorted.length, click: () => download(sorted) }, say("download", { n: sorted.length })),
         make("label", {}, say("rows_are"), " ", choice), make("label", {}, say("with_words"), " ", field_)),
-      make("p", { class: "note" }, note));
+      make("p", { class: "note" }, note, left > 0 ? make("span", { class: "paper" }, ` ${say("printed", { some: rows, all: sorted.length })}`) : null));
     if (shown) mark();
   };
   fill();

@@ -12,6 +12,7 @@ from string import Template
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.markup import BLOCK, Document, attribute, document, part, spoken
+from hedgerow.pages.markup import shown as shown_text
 from hedgerow.plan.page.protected import publisher
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
@@ -87,7 +88,9 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         distribution="" if shown is None else shown.section(),
         sure=levels.sure_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
+        consistent=levels.consistent_words(plan, facts),
         promise=words.promise(plan),
+        promise_heading=words.promise_heading(plan),
         hundred=in_a_hundred(plan),
         protected=words.promised(plan),
         released=words.released(plan, total),
@@ -99,6 +102,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         carried=levels.carried_words(carried, plan),
         checks=levels.checks(plan, facts, carried),
         cite=words.cited(plan, total, made_by),
+        source=shown_text(words.source(plan)),
         made_by=say("release.foot.made_by", version=attribute(made_by)),
     )
     style, starts_from, script = _part("page.css"), seen.facts(), "".join(map(_part, SHARED))

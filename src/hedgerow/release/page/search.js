@@ -20,46 +20,66 @@ async function indexed() {
   return index;
 }
 
+const RANGE = /\[([^ ,]+)( or less)?, ([^ )\]]+)( or more)?/; // as their codes are written, whatever the language
+
+// The ranges of a column that hold a number, the narrowest first; none where the words are no number.
+function holding(areas, query) {
+  const value = numeric && query.trim() ? Number(query.replaceAll(/[\s,]/g, "")) : NaN;
+  const isIn = ({ a, c, code }) => {
+    const [, low, less, high, more] = RANGE.exec(wholeCode(a, c, code)) || [];
+    return (less || Number(low) <= value) && (more || value < Number(high));
+  };
+  return Number.isNaN(value) ? [] : areas.filter(isIn).reverse();
+}
+
+const isCalled = ({ words: own }, whole) => own === whole || own.startsWith(`${whole} (`) || own.endsWith(`(${whole})`);
+
 // Those with all words of a query: first the area that is called so, then such as begin so; coarse before fine.
 function matching(areas, words) {
   if (!words.length) return [];
-  const whole = words.join(" "), named = `${whole} (`, coded_ = `(${whole})`;
+  const whole = words.join(" ");
   const found = [0, 1, 2].map(() => Array.from({ length: Math.max(...finest) + 1 }, () => []));
   for (const area of areas) {
     const own = area.words;
     if (!words.every((word) => own.includes(word))) continue;
-    const rank = own === whole || own.startsWith(named) || own.endsWith(coded_) ? 0 : own.startsWith(whole) ? 1 : 2;
+    const rank = isCalled(area, whole) ? 0 : own.startsWith(whole) ? 1 : 2;
     found[rank][area.c].push(area);
   }
   return found.flat(2);
 }
 
+// Whether the first of what was found is meant: alone, or alone called so.
+const isMeant = (areas, words) => areas.length === 1 || areas.filter((one) => isCalled(one, words.join(" "))).length === 1;
+
 const placeOf = (...areas) => everything.map((all, a) => areas.find((one) => one.a === a) || all);
 
 // Places of a query: areas of one axis; else the first words are of one axis and the others of another.
-// The first of them, and how many there are.
+// The first of them, how many there are, and whether the first is meant.
 function placesOf(areas, query) {
-  const words = wordsIn(query), single = matching(areas, words);
-  if (single.length || axes.length === 1) return { n: single.length, places: single.slice(0, MOST_FOUND).map((one) => placeOf(one)) };
+  const words = wordsIn(query), ranges = holding(areas, query), single = ranges.length ? ranges : matching(areas, words);
+  if (single.length || axes.length === 1) {
+    return { n: single.length, places: single.slice(0, MOST_FOUND).map((one) => placeOf(one)), meant: ranges.length > 0 || isMeant(single, words) };
+  }
   const joints = [plain(say("pair_to")), "→", "×"];
   for (let i = 1; i < words.length; i++) {
     const [one, other] = [words.slice(0, i), words.slice(i)].map((part) => part.filter((word) => !joints.includes(word)));
     const ends = [matching(areas, one), matching(areas, other)];
     const pairs = ends[0].slice(0, EACH).flatMap((x) => ends[1].filter(({ a }) => a > x.a).slice(0, EACH).map((y) => placeOf(x, y)));
     const known = pairs.filter((place) => isCarried(levelsOf(place)));
-    if (known.length) return { n: known.length, places: known.slice(0, MOST_FOUND) };
+    if (known.length) return { n: known.length, places: known.slice(0, MOST_FOUND), meant: isMeant(ends[0], one) && isMeant(ends[1], other) };
   }
-  return { n: 0, places: [] };
+  return { n: 0, places: [], meant: false };
 }
 
 const titleOf = (place) => place.map(({ c, code }, a) => (c ? label(a, c, code) : null)).filter(Boolean).join(BETWEEN);
 const levelsIn = (place) => place.map(({ c }, a) => (c ? levelName(a, c) : null)).filter(Boolean).join(BETWEEN);
 
-// A field and the places that it finds: arrow keys move among them, Enter goes to one.
+// A field and the places that it finds: arrow keys move among them, Enter goes to one, or first to the
+// list where several may be meant.
 function finder() {
   const told = say(numeric ? "find_range" : axes.length > 1 ? "find_pair" : "find_one");
   const list = make("ul", { id: "found", role: "listbox", "aria-label": told, hidden: true }), said = make("span", { class: "unseen", role: "status" });
-  let found = [], at = 0;
+  let found = [], at = -1;
   const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
   const open = (place) => {
     close();
@@ -72,26 +92,30 @@ function finder() {
     input.setAttribute("aria-activedescendant", `found-${at}`);
   };
   const look = async () => {
-    const query = input.value, { n, places } = placesOf(await indexed(), query);
+    const query = input.value, { n, places, meant } = placesOf(await indexed(), query);
     if (input.value !== query) return; // someone typed on meanwhile
-    found = places;
-    said.replaceChildren(wordsIn(query).length ? say("found", { n }) : "");
+    [found, at] = [places, -1];
+    input.removeAttribute("aria-activedescendant");
+    const isMissed = wordsIn(query).length > 0 && !n;
+    said.className = isMissed ? "" : "unseen";
+    said.replaceChildren(isMissed ? say("none_found") : wordsIn(query).length ? say("found", { n }) : "");
     list.replaceChildren(...found.map((place, i) => make("li", { id: `found-${i}`, role: "option", click: () => open(place) },
       make("b", {}, isolated(titleOf(place))), make("small", {}, ` ${levelsIn(place)}`))));
     if (!found.length) return close();
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
-    point(0);
+    if (meant) point(0);
   };
   const input = make("input", { id: "find", type: "search", role: "combobox", autocomplete: "off", spellcheck: "false", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list",
     input: look, focus: indexed, keydown: async (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (step && found.length && !list.hidden) point(at + step);
+      if (step && found.length && !list.hidden) point(at < 0 && step < 0 ? -1 : at + step);
       else if (event.key === "Escape") close();
       else if (event.key === "Enter") {
         event.preventDefault();
         if (list.hidden) await look();
-        if (found.length) open(found[at]);
+        if (found.length && at < 0) point(0);
+        else if (found.length) open(found[at]);
       } else return;
       if (step) event.preventDefault();
     } });

@@ -12,7 +12,7 @@ from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
 from hedgerow.pages.markup import attribute, items, shown
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
 from hedgerow.plan.facts.constraints import facts_in_words
-from hedgerow.plan.page.protected import among, not_hidden, protected
+from hedgerow.plan.page.protected import among, not_hidden, one, protected
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
@@ -95,9 +95,14 @@ def dated(plan: Plan) -> str:
 
 def promise(plan: Plan) -> str:
     """Return what an attacker learns at most, in one figure: HTML."""
-    sentence = words_of(plan)("release.promise.noticed", noticed=noticed(plan))
+    sentence = words_of(plan)("release.promise.noticed", one=one(plan), noticed=noticed(plan))
     unbroken = among(plan, sentence).replace(" %", "\N{NO-BREAK SPACE}%")
     return f'<p class="big">{shown(unbroken)}</p>'
+
+
+def promise_heading(plan: Plan) -> str:
+    """Return what the promise is about: HTML."""
+    return shown(words_of(plan)("release.promise.heading", one=one(plan)))
 
 
 def released(plan: Plan, total: int) -> str:
@@ -147,7 +152,7 @@ def _tables(plan: Plan) -> str:
     if len(plan.tables) == 1:
         return ""
     say, tree, tables = words_of(plan), plan.tree, plan.tables
-    pairs = [(one, other) for i, one in enumerate(tables) for other in tables[:i]]
+    pairs = [(each, other) for i, each in enumerate(tables) for other in tables[:i]]
     shared = {tuple(map(min, *both)) for both in pairs}
     common = [shown(plan.label_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
     joint = shown(plan.label_of(tuple(map(max, *pairs[0]))))
