@@ -88,13 +88,34 @@ def test_the_area_that_is_called_so_stands_before_others_that_begin_so(opened, t
     tab = ready(opened(towns.path))
     search(tab, "NICE", "Nice (t1)")
     assert found(tab) == ["Nice (t1)", "Nice-sur-Mer (t2)"]
-    assert "2 places found" in tab.inner_text(".finder")
+    assert "2 found" in tab.inner_text(".finder")
     tab.keyboard.press("ArrowDown")
     assert tab.locator("#found-1").get_attribute("aria-selected") == "true"
     assert tab.locator("#find").get_attribute("aria-activedescendant") == "found-1"
     tab.keyboard.press("Enter")
     ready(tab, "Nice-sur-Mer")
     search(tab, "t2", "Nice-sur-Mer (t2)")
+
+
+def test_what_may_be_several_is_opened_by_none_but_a_second_enter(opened, flows):
+    tab = ready(opened(flows.path))
+    search(tab, "nice", "Nice (t1)")
+    assert tab.locator("#found [aria-selected=true]").count() == 0
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("location.hash") == ""
+    assert tab.locator("#found-0").get_attribute("aria-selected") == "true"
+    tab.keyboard.press("Enter")
+    ready(tab, "Nice")
+    assert tab.inner_text("#answer .under").startswith("home town t1")
+
+
+def test_words_that_find_nothing_say_so(opened, towns):
+    tab = ready(opened(towns.path))
+    tab.locator("#find").fill("Nicee")
+    tab.locator(".finder [role=status]:not(.unseen)").wait_for()
+    assert "Nothing found" in tab.inner_text(".finder")
+    search(tab, "Nice", "Nice (t1)")
+    assert tab.locator(".finder .unseen").count() == 1
 
 
 def test_an_area_of_one_axis_of_a_cube_opens_over_everything_of_the_other(opened, flows):

@@ -264,7 +264,7 @@ def test_the_largest_errors_are_those_that_the_plan_shows(shown, kind):
     rows = forecast_rows(forecast(shown[kind].plan))
     largest = [row[HEADINGS.index("95 % max")] for row in rows]
     assert any(largest)
-    told = table(shown[kind].seen, "Depth by depth").column("95 %: no error beyond")
+    told = table(shown[kind].seen, "Depth by depth").column("All errors at once at most (95 %)")
     assert [words for words in told if words != "–"] == [each[1:] for each in filter(None, largest)]
 
 

@@ -425,6 +425,18 @@ def test_the_tiles_of_a_map_have_the_size_the_label_and_the_class_of_their_count
         )
 
 
+def test_a_number_finds_the_narrowest_range_that_holds_it(opened, wages):
+    tab = ready(opened(wages))
+    for words, found in {"1,05": "[100, 110)", "-7": "[0 or less, 10)"}.items():
+        tab.locator("#find").fill(words)
+        tab.wait_for_function(
+            "(words) => document.querySelector('#found:not([hidden]) b')?.innerText === words",
+            arg=found,
+        )
+    tab.keyboard.press("Enter")
+    ready(tab, "[0 or less, 10)")
+
+
 def test_the_bars_reach_to_the_counts_and_their_intervals(opened, wages):
     group = level_of(wages, 1).item(1, 0)
     tab = ready(opened(wages, address(re.sub(r"^\d+ ", "", group))), "[")

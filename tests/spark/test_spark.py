@@ -319,6 +319,7 @@ def test_a_cube_and_named_cuboids_in_jobs_are_those_of_the_local_engine(
 
 
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+@pytest.mark.sweep(2)
 def test_no_file_but_its_own_holds_the_key(table_of, tmp_path, monkeypatch, measure):
     """It is erased when the release appears; a copy would not be."""
     counts, plan = made(1, measure)
@@ -372,6 +373,7 @@ def test_a_release_along_a_spine_is_that_of_the_local_engine(along_a_spine, run)
 
 
 @pytest.mark.parametrize("instant", [(cluster.Cluster, "down"), (on_spark, "take_parts")])
+@pytest.mark.sweep(2)
 def test_a_killed_release_along_a_spine_is_finished_with_the_same_noise(
     along_a_spine, run, monkeypatch, instant
 ):
@@ -412,6 +414,7 @@ def fails_half_way(folder, tree, errors, run, sums, found):
 
 @pytest.mark.usefixtures("known_key")
 @pytest.mark.parametrize("fault", [dies_once, fails_half_way])
+@pytest.mark.sweep(2)
 def test_tasks_that_are_tried_again_change_nothing(table_of, tmp_path, monkeypatch, fault):
     counts, plan = made(2)
     monkeypatch.setattr(cluster, "write_run", fault)
@@ -446,6 +449,7 @@ def moved(counts, cut):
 
 @pytest.mark.usefixtures("known_key")  # how many subtrees survive is chance
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=["survivors", "all"])
+@pytest.mark.sweep(2)
 def test_a_resumed_release_runs_finished_jobs_no_more(table_of, tmp_path, monkeypatch, measure):
     counts, plan = made(1, measure)
     table = table_of(counts)
@@ -910,6 +914,7 @@ def test_a_release_file_asks_for_spark(tmp_path, run):
 
 
 @pytest.mark.parametrize("python", ["of the driver", "without modules"])
+@pytest.mark.sweep(2)
 def test_executors_run_the_python_of_the_driver(tmp_path, python):
     """As somebody runs ``.venv/bin/hedgerow`` who has not activated the environment."""
     people = pl.DataFrame({"town": ["a", "b"], "n": [1000, 2000]})
