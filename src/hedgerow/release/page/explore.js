@@ -35,7 +35,15 @@ function countOf(place) {
     return { count: found.reduce((sum, i) => sum + cuboid.count[i], 0), isSum: true };
   }
   const { cuboid, found: [i] } = cut(place, own);
-  return i === undefined ? { count: 0, low: 0, high: 0, isUnlisted: true } : valueAt(cuboid, i);
+  return i === undefined ? { count: 0, low: 0, high: 0, isUnlisted: true } : withShare(valueAt(cuboid, i), place, wholeOf(own));
+}
+
+// An item with its share of what it is part of at coarser levels, if any are given.
+function withShare(item, place, levels) {
+  if (!levels) return item;
+  const cuboid = held.get(`cuboid-${keyOf(levels)}`);
+  const flat = within(place, levels).reduce((sum, { code }, a) => sum * cuboid.sizes[a] + code, 0);
+  return { ...item, share: shareIn(valueAt(cuboid, owner(cuboid.flat, flat)), item) };
 }
 
 function itemAt(place) {
@@ -47,10 +55,11 @@ function itemAt(place) {
 function itemsOf({ cuboid, levels, found }, view) {
   const own = splitAxes(view).filter((a) => levels[a] > view[a].c);
   const opens = found.length > 0 && after(view, levels.map((c) => ({ c, code: 0 }))) !== view;
+  const whole = wholeOf(levels);
   return found.map((i) => {
     const codes = cuboid.codesOf(i), place = levels.map((c, a) => ({ c, code: codes[a] }));
     return {
-      ...valueAt(cuboid, i), place, codes, opens, at: areasOf(place), areas: own.map((a) => [a, levels[a], codes[a]]),
+      ...withShare(valueAt(cuboid, i), place, whole), place, codes, opens, at: areasOf(place), areas: own.map((a) => [a, levels[a], codes[a]]),
       name: own.map((a) => label(a, levels[a], codes[a])).join(BETWEEN) || nameOf(place),
       brief: own.map((a) => ending(a, levels[a], codes[a])).join(BETWEEN),
     };
@@ -207,7 +216,7 @@ const choose = (item, then) => go({ place: item.place, view: after(shown.view, i
 async function load({ place, view }) {
   const split = splitAxes(view), near = opened(place);
   const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...above(place).map(levelsOf), ...(near ? [splitInto(near)] : [])];
-  for (const levels of [...some, ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
+  for (const levels of [...some, ...split.map((a) => alone(view, a)), ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
     if (isCarried(levels)) await readCuboid(levels);
   }
 }
@@ -220,7 +229,7 @@ async function show() {
   await load(next);
   if (location.hash !== hash) return; // someone went on while this was read
   const before = shown && shown.place;
-  [shown, sought, rows] = [next, "", ROWS];
+  [shown, sought, rows, coloured] = [next, "", ROWS, next.map || "count"];
   if (readers.length) {
     answer.replaceChildren(...answerOf(shown.place)); // is seen before any map is read
     await new Promise((done) => { setTimeout(done, 0); });

@@ -17,6 +17,8 @@ const splitInto = (view) => view.map(({ k }) => k);
 const splitAxes = (view) => [...axes.keys()].filter((a) => view[a].k > view[a].c);
 // The cuboid of a view where only some axes are split.
 const cuboidOf = (view, split) => view.map(({ c, k }, a) => (split.includes(a) ? k : c));
+// The cuboid of what the areas of one axis have in all.
+const alone = (view, a) => view.map(({ k }, b) => (b === a ? k : 0));
 const among = (place, levels) => place.map(({ c, code }, a) => ({ c, code, k: levels[a] }));
 const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
 const isSame = (one, other) => areasOf(one) === areasOf(other) && String(one.map(({ k }) => k)) === String(other.map(({ k }) => k));
@@ -34,6 +36,11 @@ function below(levels) {
     return [split.length, isIdle, again, split[0], depthOf(one)].reduce((sum, part) => 100 * sum + Number(part), 0);
   };
   return facts.cuboids.filter((one) => isCoarser(levels, one)).sort((x, y) => rank(x) - rank(y));
+}
+// The cuboid that has what is above each count of another; null where there is none, or several have.
+function wholeOf(levels) {
+  const coarser = facts.released.filter((one) => isCoarser(one, levels)), ends = coarser.filter((one) => !coarser.some((other) => isCoarser(one, other)));
+  return ends.length === 1 && isCarried(ends[0]) ? ends[0] : null;
 }
 const isKnown = (place) => facts.cuboids.some((levels) => isWithin(levelsOf(place), levels));
 
@@ -129,11 +136,14 @@ async function areaAt(words, a) {
   return undefined;
 }
 
+let coloured = "count"; // what colours a map
+
 function written({ place, view }) {
   const plain = (one) => one.map(addressOf).join("-"), usually = usual(place);
   const parts = [`place=${plain(place)}`];
   if (areasOf(view) !== areasOf(usually)) parts.push(`in=${plain(view)}`);
   if (!isSame(view, usually)) parts.push(`by=${splitInto(view).join("-")}`);
+  if (coloured !== "count") parts.push(`map=${coloured}`);
   return `#${parts.join("&")}`;
 }
 
@@ -151,7 +161,7 @@ async function asked(hash) {
     const around = scope || (given.by ? place : usual(place));
     const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));
     const fits = levels.length === axes.length && isWithin(levelsOf(around), levels) && facts.released.some((one) => keyOf(one) === keyOf(levels));
-    return { place, view: fits ? among(around, levels) : usual(place) };
+    return { place, view: fits ? among(around, levels) : usual(place), map: given.map };
   } catch {
     return null;
   }
