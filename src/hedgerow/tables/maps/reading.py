@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import shapely
 
-from hedgerow.arrays import Bool
+from hedgerow.arrays import Bool, Float64
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
@@ -98,8 +98,8 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     if sizes is None:
         return made
     sizes[np.flatnonzero(np.diff(polygon, prepend=-1) == 0)] *= -1  # holes
-    km2 = np.bincount(area[polygon], sizes, len(own)) / SQUARE_METRES
-    return replace(made, km2=np.round(np.maximum(km2, 0.0), DECIMALS))
+    km2: Float64 = np.bincount(area[polygon], sizes, len(own)) / SQUARE_METRES
+    return replace(made, km2=km2.clip(0.0).round(DECIMALS))
 
 
 def simplified(topology: Topology, needed: Bool) -> Topology:
