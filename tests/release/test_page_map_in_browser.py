@@ -102,7 +102,7 @@ def ages(tmp_path_factory):
             Axis.from_frame("age", {"age": ["0", "1"]}, ["age"]),
         ]
     )
-    of_counties = np.array([[60_000, 6_000], [400, 4_000], [9_000, 90], [9_000, 30]]) // SIDE
+    of_counties = np.array([[60_000, 6_000], [400, 4_000], [240, 176], [9_000, 30]]) // SIDE
     options = {"estimator": Euclidean(), "workload": Cube(), "measure": All()}
     values = np.repeat(of_counties, SIDE, axis=0).ravel()
     return made(folder / "out", tree, values, budget="1/50", **options)
@@ -263,24 +263,31 @@ def test_shares_of_its_areas_colour_a_map_by_their_own_intervals(opened, ages):
     tab = ready(opened(ages, address("", "1")), "1")
     assert tab.locator(KINDS).all_inner_texts() == ["Count", "Share", "Density"]
     said, told = coloured(tab, "share"), saved(tab)
+    legend = tab.locator(".scale rect[stroke]").evaluate_all(
+        "all => all.map(one => one.getAttribute('fill'))"
+    )
+    shades = {"firm": legend[:8], "rough": legend[8:12], "mostly noise": ["url(#atlas-hatch)"]}
     release = read_release(ages.with_suffix(""))
     whole = dict(release.cuboid(place="county").select("place_county", "count").iter_rows())
     for code, (words, fill) in said.items():
         row, sure = told[code], told[code]["share_reliability"]
         assert sure in words.split("total:")[1]
-        assert (fill == "url(#atlas-hatch)") == (sure == "mostly noise")
+        assert fill in shades[sure]
         if row["share"]:
             assert float(row["share"]) == pytest.approx(int(row["count"]) / whole[code], rel=1e-5)
             assert float(row["share_low_95"]) < float(row["share"]) < float(row["share_high_95"])
-    assert {row["share_reliability"] for row in told.values()} == {"firm", "rough", "mostly noise"}
+    both = [(told[code]["reliability"], told[code]["share_reliability"]) for code in "0123"]
+    assert both == [*[("firm", "firm")] * 2, ("firm", "rough"), ("mostly noise", "mostly noise")]
     most = [max(told, key=lambda code: float(told[code][key] or 0)) for key in ("count", "share")]
     assert most == ["0", "1"]
     assert barriers(tab) == []
     # the choice is in the address, and is kept where it has no meaning
     tab = ready(opened(ages, f"{address('', '1')}&map=share"), "1")
     assert coloured(tab, "count") != said == coloured(tab, "share")
-    tab.locator(".near button").first.click()
+    tab.keyboard.press("Escape")
     ready(tab, "Total")
+    assert "map=share" in tab.evaluate("location.hash")
+    assert tab.locator("[data-axis='map-share']").count() == 0
 
 
 def test_counts_a_square_kilometre_colour_a_map_whose_file_says_where_it_is(opened, ages):
@@ -346,6 +353,7 @@ def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened,
     text = files("hedgerow.release.page").joinpath("map_scale.js").read_text(encoding="utf-8")
     start, end = text.index("const ROUND"), text.index("const binOf")
     breaks_of = f"(counts) => {{ const BINS = 8;\n{text[start:end]}\nreturn breaksOf(counts); }}"
+    shares_of = breaks_of.replace("(counts); }", "(counts, { most: 1, isWhole: false }); }")
     generator = np.random.default_rng(20260830)
     for _ in range(300):
         low, spread = 10 ** generator.uniform(0, 7), 10 ** generator.uniform(0.02, 6)
@@ -355,6 +363,11 @@ def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened,
         assert all(one < other for one, other in pairwise(steps))
         assert all(step == int(step) and step > 0 for step in steps)
         assert steps[-1] <= max(*counts, 2 * min(counts) + 8)
+        shares = (np.array(counts) / (max(counts) * generator.uniform(1, 100))).tolist()
+        for of in (shares, [1.0] * 5, [0.0]):
+            steps = tab.evaluate(shares_of, of)
+            assert len(steps) == 7
+            assert all(0 < one < other <= 1 for one, other in pairwise(steps))
 
 
 def test_a_page_with_a_map_keeps_its_policy(opened, census, flows):
