@@ -82,8 +82,9 @@ def elsewhere(whole):
 
 def lacking(whole):
     """Shapes of all areas but one."""
-    code = whole["objects"]["town"]["geometries"][4]["id"]
-    whole["objects"]["town"]["geometries"][4] = {"type": None, "id": code}
+    kept = whole["objects"]["town"]["geometries"][4]
+    nowhere = {"type": None, "id": kept["id"], "properties": kept["properties"]}
+    whole["objects"]["town"]["geometries"][4] = nowhere
 
 
 def moved(whole):

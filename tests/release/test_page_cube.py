@@ -314,7 +314,7 @@ def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
     assert made.plan.is_chain
     assert facts_of(made.text)["cuboids"] == [[0], [1], [2]]
     assert set(blocks_of(made.text)) == {
-        "level-0-1", "level-0-2", "shares-1", "shares-2",
+        "level-0-1", "level-0-2",
         *(f"{what}-{k}" for what in ("cuboid", "intervals") for k in range(3)),
     }  # fmt: skip
 

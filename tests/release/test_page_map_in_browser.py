@@ -36,11 +36,11 @@ SIDE = 4
 TITLE = "People of a square country"
 
 
-def axis(name, folder, key="town"):
+def axis(name, folder, key="town", crs="EPSG:3035"):
     towns = [f"{x}{y}" for x in range(SIDE) for y in range(SIDE)]
     boxes = [shapely.box(x, y, x + 1, y + 1) for x in range(SIDE) for y in range(SIDE)]
     path = folder / "towns.geojson"
-    geopandas.GeoDataFrame({key: towns}, geometry=boxes, crs="EPSG:3035").to_file(path)
+    geopandas.GeoDataFrame({key: towns}, geometry=boxes, crs=crs).to_file(path)
     frame = pl.DataFrame(
         {"county": [t[0] for t in towns], "town": towns, "name": [f"{EVIL}{t}" for t in towns]}
     )
@@ -90,6 +90,22 @@ def cube(tmp_path_factory):
     values = 300 + 41 * (np.arange(3 * SIDE**2) // 3)
     options = {"estimator": Euclidean(), "workload": Cube(), "measure": All()}
     return made(folder / "out", tree, values, **options)
+
+
+@pytest.fixture(scope="module")
+def ages(tmp_path_factory):
+    """Many people of whom few are old, few of whom many are, and some too few to tell."""
+    folder = tmp_path_factory.mktemp("ages")
+    tree = Tree(
+        [
+            axis("place", folder, crs="EPSG:4326"),
+            Axis.from_frame("age", {"age": ["0", "1"]}, ["age"]),
+        ]
+    )
+    of_counties = np.array([[60_000, 6_000], [400, 4_000], [240, 176], [9_000, 30]]) // SIDE
+    options = {"estimator": Euclidean(), "workload": Cube(), "measure": All()}
+    values = np.repeat(of_counties, SIDE, axis=0).ravel()
+    return made(folder / "out", tree, values, budget="1/50", **options)
 
 
 @pytest.fixture(scope="module")
@@ -221,9 +237,87 @@ def test_a_map_of_a_cube_shows_one_code_of_another_axis(opened, cube):
         assert barriers(tab) == []
 
 
+KINDS = "[data-axis^='map-']"
+WHICH = "all => all.map(one => [one.ariaLabel, one.getAttribute('fill')])"
+
+
+def coloured(tab, kind):
+    """Choose what colours the map with the keyboard; by area what is said of it, and its colour."""
+    tab.locator(f"[data-axis='map-{kind}']").focus()
+    tab.keyboard.press("Enter")
+    expect(tab.locator(f"[data-axis='map-{kind}'][aria-pressed='true']")).to_be_focused()
+    said = tab.locator(".area").evaluate_all(WHICH)
+    return {words.split(" ")[0].rstrip(":"): (words, fill) for words, fill in said}
+
+
+def saved(tab, level="county"):
+    """The rows beside the map as a file, by the code of their area."""
+    with tab.expect_download() as got:
+        tab.locator("button.save").click()
+    return pl.read_csv(got.value.path(), infer_schema_length=0).rows_by_key(
+        f"place {level}", named=True, unique=True
+    )
+
+
+def test_shares_of_its_areas_colour_a_map_by_their_own_intervals(opened, ages):
+    tab = ready(opened(ages, address("", "1")), "1")
+    assert tab.locator(KINDS).all_inner_texts() == ["Count", "Share", "Density"]
+    said, told = coloured(tab, "share"), saved(tab)
+    legend = tab.locator(".scale rect[stroke]").evaluate_all(
+        "all => all.map(one => one.getAttribute('fill'))"
+    )
+    shades = {"firm": legend[:8], "rough": legend[8:12], "mostly noise": ["url(#atlas-hatch)"]}
+    release = read_release(ages.with_suffix(""))
+    whole = dict(release.cuboid(place="county").select("place_county", "count").iter_rows())
+    for code, (words, fill) in said.items():
+        row, sure = told[code], told[code]["share_reliability"]
+        assert sure in words.split("total:")[1]
+        assert fill in shades[sure]
+        if row["share"]:
+            assert float(row["share"]) == pytest.approx(int(row["count"]) / whole[code], rel=1e-5)
+            assert float(row["share_low_95"]) < float(row["share"]) < float(row["share_high_95"])
+    both = [(told[code]["reliability"], told[code]["share_reliability"]) for code in "0123"]
+    assert both == [*[("firm", "firm")] * 2, ("firm", "rough"), ("mostly noise", "mostly noise")]
+    most = [max(told, key=lambda code: float(told[code][key] or 0)) for key in ("count", "share")]
+    assert most == ["0", "1"]
+    assert barriers(tab) == []
+    # the choice is in the address, and is kept where it has no meaning
+    tab = ready(opened(ages, f"{address('', '1')}&map=share"), "1")
+    assert coloured(tab, "count") != said == coloured(tab, "share")
+    tab.keyboard.press("Escape")
+    ready(tab, "Total")
+    assert "map=share" in tab.evaluate("location.hash")
+    assert tab.locator("[data-axis='map-share']").count() == 0
+
+
+def test_counts_a_square_kilometre_colour_a_map_whose_file_says_where_it_is(opened, ages):
+    """Cells of 1° × 1° by the equator, as large as an equal-area projection says, within 0.1 %."""
+    tab = ready(opened(ages, address("", "", by=(2, 0))))
+    expect(tab.locator(".area")).to_have_count(SIDE**2, timeout=PATIENCE)
+    assert tab.locator(KINDS).all_inner_texts() == ["Count", "Density"]
+    boxes = [shapely.box(x, y, x + 1, y + 1) for x in range(SIDE) for y in range(SIDE)]
+    codes = [f"{x}{y}" for x in range(SIDE) for y in range(SIDE)]
+    sizes = geopandas.GeoSeries(boxes, crs="EPSG:4326").to_crs("EPSG:6933").area / 1e6
+    coloured(tab, "per_km2")
+    said = areas_of(tab)
+    towns = read_release(ages.with_suffix("")).cuboid(place="town")
+    told = {row["place_town"]: row for row in towns.iter_rows(named=True)}
+    file = saved(tab, "town")
+    for code, size in zip(codes, sizes, strict=True):
+        row = file[code]
+        ends = [float(row[f"per_km2{end}"]) * size for end in ("", "_low_95", "_high_95")]
+        assert ends == pytest.approx(
+            [told[code][key] for key in ("count", "low", "high")], rel=1e-3
+        )
+        assert row["per_km2_reliability"] == row["reliability"]
+        assert any(f"({code}): " in one and "; people per km²: " in one for one in said)
+    assert "People per km²" in tab.inner_text(".atlas-key")
+
+
 def test_the_squares_of_a_grid_have_a_map_without_a_file(opened, squares):
     tab = ready(opened(squares))
     assert tab.locator(".area").count() == 4
+    assert tab.locator(KINDS).count() == 0
     tab.locator('.area[tabindex="0"]').focus()
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".beside")
@@ -259,6 +353,7 @@ def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened,
     text = files("hedgerow.release.page").joinpath("map_scale.js").read_text(encoding="utf-8")
     start, end = text.index("const ROUND"), text.index("const binOf")
     breaks_of = f"(counts) => {{ const BINS = 8;\n{text[start:end]}\nreturn breaksOf(counts); }}"
+    shares_of = breaks_of.replace("(counts); }", "(counts, { most: 1, isWhole: false }); }")
     generator = np.random.default_rng(20260830)
     for _ in range(300):
         low, spread = 10 ** generator.uniform(0, 7), 10 ** generator.uniform(0.02, 6)
@@ -268,6 +363,11 @@ def test_steps_between_colours_are_round_ascending_and_within_the_counts(opened,
         assert all(one < other for one, other in pairwise(steps))
         assert all(step == int(step) and step > 0 for step in steps)
         assert steps[-1] <= max(*counts, 2 * min(counts) + 8)
+        shares = (np.array(counts) / (max(counts) * generator.uniform(1, 100))).tolist()
+        for of in (shares, [1.0] * 5, [0.0]):
+            steps = tab.evaluate(shares_of, of)
+            assert len(steps) == 7
+            assert all(0 < one < other <= 1 for one, other in pairwise(steps))
 
 
 def test_a_page_with_a_map_keeps_its_policy(opened, census, flows):

@@ -11,9 +11,7 @@ from hedgerow.estimate.intervals import Confidence
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.answers import ratios
 from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas, pairs_of_levels
-from hedgerow.release.answers.sums import Sums
 from hedgerow.release.execution import in_memory
-from hedgerow.release.page.cuboids import carry
 from hedgerow.tables.lists.lookup import Lookup
 from tests.made import all_leaves, plain_plan
 from tests.release.dense import Dense
@@ -329,28 +327,6 @@ def test_the_slope_of_a_regression_is_covered_by_the_covariance_and_by_draws_and
     assert 170 <= (np.abs(error) <= 1.96 * drawn).sum() < 200
     assert (np.abs(error) <= 1.96 * naive).all()
     assert np.median(naive / exact) > 2
-
-
-@pytest.mark.parametrize("kind", ["chain", "spine cube"])
-def test_a_page_shows_shares_with_sets_that_hold_those_of_the_release(kind, tmp_path):
-    """A page knows the files alone, and no covariance: its sets are a little wider."""
-    release = made(kind, budget=hr.Rho(2))
-    release.write(tmp_path / "out")
-    plan, listed = release.plan, {k: len(release.content.counts(k)) for k in release.plan.levels}
-    carried = carry(tmp_path / "out", plan, list(listed.values()), numeric=False)
-    alone = {"chain": plan.tree.chain[2], "spine cube": (2, 0)}[kind]
-    above = {"chain": plan.tree.chain[1], "spine cube": (1, 0)}[kind]
-    cells = carried.cells[alone]
-    fine, coarse = Sums.of(plan, alone).by, Sums.of(plan, above).by
-    told = release.ratio(fine, coarse)
-    shares = cells.shares
-    there = ~np.isnan(shares[:, 0])
-    assert there.any()
-    assert np.allclose(shares[there, 0], told["ratio"].to_numpy()[there])
-    assert (shares[there, 1] <= told["low"].to_numpy()[there] + 1e-9).all()
-    assert (shares[there, 2] >= told["high"].to_numpy()[there] - 1e-9).all()
-    assert any(name.startswith("shares-") for name, _ in carried.blocks)
-    assert all(finding.passed for finding in hr.check(tmp_path / "out"))
 
 
 def test_simultaneous_sets_hold_at_once_over_all_cells_and_not_those_that_are_listed():

@@ -262,6 +262,8 @@ CHANGES = {
     "a scale below 0": lambda whole: whole["transform"].update(scale=[-1.0, 1.0]),
     "an arc of one point": lambda whole: whole["arcs"].__setitem__(0, [[1, 1]]),
     "a level that is none": lambda whole: whole.update(objects={"</script>": {"geometries": []}}),
+    "an area below 0": lambda whole: first_area(whole)["properties"].update(km2=-1.0),
+    "an area that is not told": lambda whole: first_area(whole).pop("properties"),
     "no areas": lambda whole: whole.update(objects={}),
     "arcs that are words": lambda whole: whole.update(arcs="nothing"),
 }
@@ -276,6 +278,18 @@ def test_kept_shapes_that_were_changed_are_refused(kept, what):
     assert forged != text
     with pytest.raises(TableError, match="as Hedgerow writes them"):
         Shapes.from_json(forged, axis.labels, "domain/place.shapes.json")
+
+
+def test_areas_are_as_large_as_they_are_on_the_ground(tmp_path):
+    """A cell of 1° × 1° by the equator has 12,309 km² in any coordinates; a hole has none."""
+    hole = shapely.box(20.25, 0.25, 20.75, 0.75)
+    cells = geopandas.GeoSeries([shapely.box(10, 0, 11, 1), shapely.box(20, 0, 21, 1) - hole])
+    for crs in ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:4807"):
+        own = list(cells.set_crs("EPSG:4326").to_crs(crs))
+        km2 = axis_of(2).with_shapes(file_of(tmp_path, own, name="a.parquet", crs=crs)).shapes.km2
+        assert km2 == pytest.approx([12_308.78, 0.75 * 12_308.78], rel=1e-4), crs
+    path = file_of(tmp_path, list(cells), name="a.parquet", crs=None)
+    assert axis_of(2).with_shapes(path).shapes.km2 is None
 
 
 def test_kept_shapes_come_back_as_they_were(kept):

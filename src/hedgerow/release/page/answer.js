@@ -25,6 +25,9 @@ function lineage(area, a) {
 
 const sureMark = (item) => [make("i", { class: `dot d${reliability(item)}`, "aria-hidden": "true" }), RELIABILITY[reliability(item)]];
 
+// How sure is what is shown of an item: its count, or what colours its area.
+const shownOf = (item) => (item.measured ? { ...item.measured, count: item.measured.value } : item);
+
 // What is said of how sure a count is, with the mark that stands for it.
 function sureWords(item) {
   if (item.isSum) return [say("is_sum")];
@@ -48,7 +51,8 @@ function answerOf(place) {
       make("p", { class: `figure${isRead(item) ? "" : " faint"}` }, make("strong", {}, number.format(item.count)), " ", isolated(unit)),
       make("p", { class: "interval" }, ...sureWords(item)),
       isContradicted(item) ? make("p", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
-      item.share ? make("p", { class: "share" }, `${say("share")}: `, ...shareOf(item)) : null,
+      ...(item.isSum || item.isUnlisted ? [] : wholes(place)).map((whole) => [whole, shareIn(countOf(whole), item)]).filter(([, share]) => share)
+        .map(([whole, share]) => make("p", { class: "share" }, isolated(sharedOut(whole)), ": ", ...shareOf({ share }))),
       actions(item)),
     neighbours(place),
   ].filter(Boolean);
@@ -57,12 +61,33 @@ function answerOf(place) {
 // The end of an interval in three digits, rounded outwards.
 function outwards(part, round) {
   const step = part > 0 ? 10 ** (Math.floor(Math.log10(part)) - 2) : 1;
-  return percent(round(Number((part / step).toPrecision(12))) * step);
+  return round(Number((part / step).toPrecision(12))) * step;
 }
 
-// A share of what is above, with its own interval, where the release states one.
-const shareOf = ({ share }) => (share
-  ? [make("b", {}, percent(share.value)), " ", make("small", {}, say("from_to", { low: outwards(share.low, Math.floor), high: outwards(share.high, Math.ceil) }))] : []);
+// What is no count: its figure in no more digits than its interval leaves, and that interval.
+function asSure({ value, low, high, write }) {
+  const least = value && 10 ** Math.floor(Math.log10(Math.min(value, Math.max((high - low) / 2, value / 1000))));
+  return write(value && Math.round(value / least) * least);
+}
+const rangeOf = ({ low, high, write }) => (low === high ? say("exact")
+  : say("from_to", { low: write(outwards(low, Math.floor)), high: write(outwards(high, Math.ceil)) }));
+const partOf = (part) => (part.value === undefined ? [part.untold] : [make("b", {}, asSure(part)), " ", make("small", {}, rangeOf(part))]);
+
+// The share of a count in one that it is part of, with a set that holds it as surely as intervals do,
+// whatever the correlation of both errors: Fieller's for a correlation of -1, the widest one, is from
+// end to end of their intervals. Those are cut to whole counts, so they are taken a count wider. None
+// where a count is mostly noise, or the whole may be 0.
+function shareIn(whole, item) {
+  const [own, all] = [item, whole].map((one) => (one.low === one.high && one.low === one.count ? 0 : 1));
+  if (whole.low <= all || reliability(item) === NOISE) return undefined;
+  const [low, high] = [(item.low - own) / (whole.high + all), (item.high + own) / (whole.low - all)];
+  return { value: item.count / whole.count, low: Math.max(0, low), high: Math.min(1, high) };
+}
+
+const sharedOut = (whole) => say("share", { whole: whereOf(whole) || say("the_total") });
+
+// A share with its own interval, where there is one.
+const shareOf = ({ share }) => (share ? partOf({ ...share, write: percent }) : []);
 
 function actions(item) {
   const said = make("span", { role: "status" });

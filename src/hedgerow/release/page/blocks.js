@@ -2,7 +2,6 @@
 
 const { axes, unit, numeric } = facts;
 const held = new Map();
-const SHARE_STEPS = 1e5; // of a whole: as a page writes shares
 let sure = 1; // which of the levels of `facts.sure` intervals are shown at
 standing.sure = facts.sure[sure];
 
@@ -111,22 +110,15 @@ async function readCuboid(levels) {
     }
     return codes;
   };
-  const shares = document.getElementById(`shares-${name}`) ? (await parts(`shares-${name}`)).map(numbers) : null;
   const ends = n ? await readEnds(name, low, high) : { low, high };
-  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts, shares };
+  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts };
   held.set(`cuboid-${name}`, cuboid);
   return cuboid;
 }
 
 // What is said of a cell: its count and interval; where that is contradicted, also its estimate.
-const valueAt = ({ count, low, high, unbiased, doubts, shares }, i) =>
-  ({ count: count[i], low: low[i], high: high[i], unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined, share: shares ? shareAt(shares, i) : undefined });
-
-// A share of what is above with the ends of its interval; none where it was left out.
-function shareAt(shares, i) {
-  const [value, low, high] = shares.map((column) => (column[i] - 1) / SHARE_STEPS);
-  return value < 0 ? undefined : { value, low, high };
-}
+const valueAt = ({ count, low, high, unbiased, doubts }, i) =>
+  ({ count: count[i], low: low[i], high: high[i], unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
 
 // The codes of the levels of a cuboid, and of those above them, as far as the page has them.
 async function readLevels(levels) {

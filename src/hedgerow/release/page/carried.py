@@ -30,9 +30,6 @@ OTHERS = (Confidence(0.90), Confidence(0.99))
 The files list 95 % intervals. The others are made anew from the estimates and standard errors
 beside them, as `Release.level` makes them."""
 
-SHARE_STEPS = 100_000
-"""Of a whole: how finely a page states shares."""
-
 Block = tuple[str, str]
 """The name of a block and its text."""
 Ends = tuple[Int64, Int64]
@@ -81,9 +78,6 @@ class Cells:
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
         others: the other intervals that a reader can choose.
-        told: float64 (cells) twice, records: the estimates as they are, and how far 95 % reach.
-        shares: of each cell its share of what is above it, and both ends of its interval: float64
-            (cells, 3), NaN where it has none. Nothing is a share here without an interval.
     """
 
     places: tuple[Int64, ...]
@@ -94,8 +88,6 @@ class Cells:
     estimate: Int64
     contradicted: NDArray[np.bool_]
     others: Sequence[Ends] = ()
-    told: tuple[Float64, Float64] | None = None
-    shares: Float64 | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -157,10 +149,6 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
         parts += [varints(np.array([folded(np.array(beyond)), width])), *ends]
     if len(cells):
         yield f"intervals-{name}", block(parts)
-    if cells.shares is not None:
-        rounds = zip(cells.shares.T, (np.rint, np.floor, np.ceil), strict=True)  # ends outwards
-        steps = [np.nan_to_num(rounded(each * SHARE_STEPS) + 1) for each, rounded in rounds]
-        yield f"shares-{name}", block([varints(each.astype(np.int64)) for each in steps])
     if cells.contradicted.any():
         yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
 
@@ -269,7 +257,8 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     axes, blocks = list[Json](), TextByName()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
-            text = block([*_shape_parts(shapes), *_code_parts(axis, shapes.level)])
+            parts = [*_shape_parts(shapes), *_size_parts(shapes), *_code_parts(axis, shapes.level)]
+            text = block(parts)
             name = blocks.setdefault(text, f"shapes-{number}")
             about = ("level", "geographic", "scale", "translate")
             given = {each: getattr(shapes, each) for each in about}
@@ -294,6 +283,15 @@ def _shape_parts(shapes: Shapes) -> list[bytes]:
         *(varints(np.array([*map(len, each)])) for each in (shapes.areas, polygons, rings)),
         varints(folded(np.array([arc for ring in rings for arc in ring], dtype=np.int64))),
     ]
+
+
+def _size_parts(shapes: Shapes) -> list[bytes]:
+    """Return how large areas are: four digits, and by which power of 10 they are square metres."""
+    if shapes.km2 is None:
+        return [b"", b""]
+    metres = np.rint(1e6 * shapes.km2)
+    powers = np.maximum(np.floor(np.log10(np.maximum(metres, 1))) - 3, 0).astype(np.int64)
+    return [varints(np.rint(metres / 10.0**powers).astype(np.int64)), varints(powers)]
 
 
 def _code_parts(axis: Axis, finest: int) -> list[bytes]:

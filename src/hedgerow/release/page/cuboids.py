@@ -17,12 +17,11 @@ from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.ratios import UNKNOWN, Ratios
 from hedgerow.limits import LARGEST_DOUBLE, MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes, adds_up, cells_above, is_in_order
+from hedgerow.release.descent.nodes import Nodes, adds_up, is_in_order
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
 from hedgerow.release.directory.measurements import (
     ESTIMATE,
@@ -42,11 +41,9 @@ from hedgerow.release.page.carried import (
     level_block,
     other_intervals,
 )
-from hedgerow.release.page.levels import RELIABILITY, reliability
 from hedgerow.release.page.words import level_labels, source, unit_of, words_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
-from hedgerow.tables.tree import cell_numbers
 from hedgerow.text import Json, visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12
@@ -231,8 +228,6 @@ def carry(folder: Path, plan: Plan, listed: Sequence[int], *, numeric: bool) -> 
             continue
         for coarser in above:
             check_adds_up(grown, (levels, cells), (coarser, made.cells[coarser]))
-        if len(above) == 1:
-            cells = with_shares(grown, (levels, cells), (above[0], made.cells[above[0]]))
         fresh = sorted(grown.used.keys() - made.used.keys())
         blocks = [*(grown.level_block(*at) for at in fresh), *cell_blocks(levels, cells)]
         size = sum(len(text) for _, text in blocks)
@@ -270,30 +265,6 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
             own = np.unique(axis.nodes_above(level - 1, level, own)).astype(np.int64)
     return used
-
-
-def with_shares(made: Carried, below: tuple[Levels, Cells], above: tuple[Levels, Cells]) -> Cells:
-    """Return cells with their shares of the cells of a coarser cuboid that they are in.
-
-    A set holds the true share with at least 95 %, whatever the correlation of both errors is, which
-    the files do not tell (`hedgerow.estimate.ratios`; `Release.ratio` has narrower ones). There is
-    none where the whole may be empty, nor where a count is mostly noise.
-    """
-    (levels, cells), (coarser, whole) = below, above
-    if cells.told is None or whole.told is None or not len(cells):
-        return cells
-    tree = made.plan.tree
-    codes = cells_above(tree, coarser, levels, made.nodes(levels, cells).codes)
-    own, every = cell_numbers(tree, coarser, codes), made.nodes(coarser, whole).codes
-    numbers = cell_numbers(tree, coarser, every)
-    order = np.argsort(numbers)
-    place = order[np.searchsorted(numbers, own, sorter=order)]
-    (estimate, reach), (of, reach_of) = cells.told, (each[place] for each in whole.told)
-    low, high, bounded = Ratios(estimate, reach, of, reach_of, np.full(len(own), UNKNOWN)).sets(1.0)
-    shares = np.stack([cells.counts / whole.counts[place], low, high], axis=1)
-    is_noise = reliability(cells.counts, cells.low, cells.high) == len(RELIABILITY) - 1
-    shares[is_noise | ~bounded] = np.nan
-    return replace(cells, shares=None if np.isnan(shares).all() else shares)
 
 
 def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Levels, Cells]) -> None:
@@ -336,9 +307,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     exact = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
     whole = np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
     sorted_places = tuple(place[order] for place in places)
-    reach = errors.half_width(error**2, USUAL)
-    told = estimate, np.broadcast_to(np.asarray(reach, dtype=np.float64), estimate.shape)
-    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others, told)
+    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
 
 
 def _axis_facts(plan: Plan, axis: Axis) -> Json:

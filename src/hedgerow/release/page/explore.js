@@ -47,10 +47,11 @@ function itemAt(place) {
 function itemsOf({ cuboid, levels, found }, view) {
   const own = splitAxes(view).filter((a) => levels[a] > view[a].c);
   const opens = found.length > 0 && after(view, levels.map((c) => ({ c, code: 0 }))) !== view;
+  const whole = countOf(view), isPart = own.length > 0 && !whole.isSum && !whole.isUnlisted;
   return found.map((i) => {
-    const codes = cuboid.codesOf(i), place = levels.map((c, a) => ({ c, code: codes[a] }));
+    const codes = cuboid.codesOf(i), place = levels.map((c, a) => ({ c, code: codes[a] })), value = valueAt(cuboid, i);
     return {
-      ...valueAt(cuboid, i), place, codes, opens, at: areasOf(place), areas: own.map((a) => [a, levels[a], codes[a]]),
+      ...value, share: isPart ? shareIn(whole, value) : undefined, place, codes, opens, at: areasOf(place), areas: own.map((a) => [a, levels[a], codes[a]]),
       name: own.map((a) => label(a, levels[a], codes[a])).join(BETWEEN) || nameOf(place),
       brief: own.map((a) => ending(a, levels[a], codes[a])).join(BETWEEN),
     };
@@ -206,8 +207,8 @@ const choose = (item, then) => go({ place: item.place, view: after(shown.view, i
 // All that is read before a state can be drawn.
 async function load({ place, view }) {
   const split = splitAxes(view), near = opened(place);
-  const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...above(place).map(levelsOf), ...(near ? [splitInto(near)] : [])];
-  for (const levels of [...some, ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
+  const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...[...above(place), ...wholes(place)].map(levelsOf), ...(near ? [splitInto(near)] : [])];
+  for (const levels of [...some, ...split.map((a) => alone(view, a)), ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
     if (isCarried(levels)) await readCuboid(levels);
   }
 }
@@ -220,7 +221,7 @@ async function show() {
   await load(next);
   if (location.hash !== hash) return; // someone went on while this was read
   const before = shown && shown.place;
-  [shown, sought, rows] = [next, "", ROWS];
+  [shown, sought, rows, coloured] = [next, "", ROWS, next.map || "count"];
   if (readers.length) {
     answer.replaceChildren(...answerOf(shown.place)); // is seen before any map is read
     await new Promise((done) => { setTimeout(done, 0); });

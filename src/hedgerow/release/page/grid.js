@@ -131,7 +131,7 @@ function reading(item) {
     make("dl", {},
       line(say("interval"), interval(item)),
       isSure ? null : line(say("reliability"), make("span", {}, ...sureMark(item))),
-      item.share ? line(say("share"), make("span", {}, ...shareOf(item))) : null),
+      item.share ? line(sharedOut(shown.view), make("span", {}, ...shareOf(item))) : null),
     isContradicted(item) ? make("small", { class: "doubt" }, `≠ ${contradiction(item)}`) : null,
     item.place ? make("button", { type: "button", class: "into", click: () => choose(item, "here") }, say("open")) : null,
   ].filter(Boolean);

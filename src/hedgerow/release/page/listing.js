@@ -24,22 +24,23 @@ const COLUMNS = [
   { words: () => say("count"), kind: "n", cell: (item) => [number.format(item.count), isContradicted(item)
     ? make("small", { class: "doubt" }, say("contradicted", { estimate: item.estimate })) : null] },
   { words: () => say("interval"), kind: "n", cell: (item) => [interval(item)] },
-  { words: () => say("share"), kind: "n", cell: shareOf, isThere: (items) => items.some(({ share }) => share) },
-  { words: () => say("reliability"), cell: sureMark },
+  { words: () => sharedOut(shown.view), kind: "n", cell: shareOf, isThere: (items) => items.some(({ share, measured }) => share && !measured) },
+  { words: ({ name }) => capital(name), kind: "n", cell: ({ measured }) => partOf(measured), isThere: (items) => items.some(({ measured }) => measured) },
+  { words: (measured) => say("reliability") + (measured ? ` (${measured.short.toLocaleLowerCase(language)})` : ""), cell: (item) => sureMark(shownOf(item)) },
 ];
 
 function listing(items, caption, heading_, note) {
   const holder = make("div", { class: "listing", "data-of": keyOf(splitInto(shown.view)) });
-  const columns = COLUMNS.filter(({ isThere }) => !isThere || isThere(items));
+  const columns = COLUMNS.filter(({ isThere }) => !isThere || isThere(items)).map((one) => ({ ...one, head: one.words(items.length && items[0].measured) }));
   const line = (item) => make("tr", { "data-at": item.at, mouseenter: () => readOut(item) },
     make("th", { scope: "row" }, make("button", { type: "button", class: "open", click: (event) => choose(item, event.detail ? null : "here") }, isolated(item.name))),
-    ...columns.map(({ words, kind, cell }) => make("td", { class: kind, "data-of": words() }, ...cell(item))));
+    ...columns.map(({ head, kind, cell }) => make("td", { class: kind, "data-of": head }, ...cell(item))));
   const fill = () => {
     const words = wordsIn(sought);
     const sorted = items.filter((item) => words.every((word) => plain(item.name).includes(word)));
     if (order === "size") sorted.sort((a, b) => b.count - a.count);
     const left = sorted.length - rows;
-    const head = [[heading_], ...columns.map(({ words: own, kind }) => [own(), kind])].map(([own, kind]) => make("th", { scope: "col", class: kind }, own));
+    const head = [[heading_], ...columns.map(({ head: own, kind }) => [own, kind])].map(([own, kind]) => make("th", { scope: "col", class: kind }, own));
     const choice = make("select", { "aria-label": say("order"), change: (event) => { order = event.target.value; fill(); holder.querySelector("select").focus(); } },
       make("option", { value: "size", selected: order === "size" }, say("largest_first")),
       make("option", { value: "code", selected: order === "code" }, say("by_code")));

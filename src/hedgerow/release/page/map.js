@@ -21,21 +21,21 @@ function atlasOf(view, a, items) {
   const shapes = sheets.get(a), k = view[a].k, b = 1 - a;
   if (!shapes || k > shapes.level) return null;
   const nodes = nodesOfCodes(shapes, a, k), zoom = { k: view[a].c, node: nodeOf(a, view[a]) };
+  const kinds = kindsOf(view, a, items), kind = kinds.find(({ key }) => key === coloured) || kinds[0];
+  if (kind.of) for (const item of items) item.measured = { ...kind, ...kind.of(item) };
   const known = new Map(items.map((item) => [nodes[item.codes[a]], item]));
   const [from, to] = nodesBelow(shapes, zoom.k, zoom.node, k);
   const focus_ = axes.length === 2 && sheets.has(b) && view[b].c ? { shapes: sheets.get(b), k: view[b].c, node: nodeOf(b, view[b]) } : null;
-  seen = { a, k, shapes, zoom, focus: focus_, breaks: breaksOf(items.map(({ count }) => count)), items: [] };
+  seen = { a, k, shapes, zoom, focus: focus_, breaks: breaksOf(items.map(valueOf), kind), items: [] };
   for (let node = from; node < to; node++) {
     if (hasShape(shapes, k, node)) seen.items.push({ ...(known.get(node) || { count: 0, isUnlisted: true, name: nameOfNode(shapes, k, node) }), node, short: nameOfNode(shapes, k, node) });
   }
-  const picture = mapPicture();
-  const key = make("div", { class: "atlas-key" }, keyOfColours(seen.breaks), seen.items.some(({ isUnlisted }) => isUnlisted)
+  const picture = mapPicture(), choice = kindChoice(kinds, kind);
+  const key = make("div", { class: "atlas-key" }, keyOfColours(seen.breaks, kind), seen.items.some(({ isUnlisted }) => isUnlisted)
     ? make("p", {}, make("i", { class: "zero", "aria-hidden": "true" }), say("map_none")) : null);
   const draw = () => { glideTo(picture, window_()); dressAreas(picture); outline(); };
-  return { nodes: [picture, key], draw };
+  return { nodes: [make("div", {}, ...[choice, picture].filter(Boolean)), key], draw };
 }
-
-const sureOf = (item) => (item.isUnlisted ? NOISE : reliability(item));
 
 function hasShape(shapes, k, node) {
   const [first, end] = nodesBelow(shapes, k, node, shapes.level);
@@ -78,7 +78,7 @@ function glideTo(picture, end) {
 }
 
 function areaPath(item) {
-  const fill = item.isUnlisted ? "#fff" : binColour(binOf(seen.breaks, item.count), sureOf(item));
+  const fill = item.isUnlisted ? "#fff" : binColour(binOf(seen.breaks, valueOf(item)), sureOf(item));
   const path = svg("path", { class: "area", d: shapeOf(seen.shapes, seen.k, item.node).path, fill, "data-node": item.node, "data-at": item.at,
     role: "button", tabindex: -1, "aria-label": spoken(item), "aria-disabled": !item.place && "true" });
   path.addEventListener("click", (event) => {
@@ -120,14 +120,14 @@ function mapPicture() {
 // Flows as arcs, the wider the larger; what is mostly noise has none.
 function arcPaths() {
   const { shapes, focus: at, k } = seen, from = shapeOf(at.shapes, at.k, at.node).middle;
-  const drawn = seen.items.filter((item) => item.count > 0 && sureOf(item) !== NOISE)
+  const drawn = seen.items.filter((item) => item.count > 0 && reliability(item) !== NOISE)
     .filter((item) => Math.hypot(...shapeOf(shapes, k, item.node).middle.map((v, i) => v - from[i])) > 1e-6)
     .sort((x, y) => y.count - x.count).slice(0, MOST_ARCS);
   const top = drawn.length ? drawn[0].count : 1;
   return drawn.reverse().map((item) => {
     const to = shapeOf(shapes, k, item.node).middle, [dx, dy] = [to[0] - from[0], to[1] - from[1]];
     const bend = [(from[0] + to[0]) / 2 + 0.22 * dy, (from[1] + to[1]) / 2 - 0.22 * dx];
-    return svg("path", { class: `arc${sureOf(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
+    return svg("path", { class: `arc${reliability(item) === ROUGH ? " rough" : ""}`, "stroke-width": (1 + 7 * Math.sqrt(item.count / top)).toFixed(1),
       d: `M${from.join(" ")}Q${bend.map((v) => v.toFixed(2)).join(" ")} ${to.join(" ")}` });
   });
 }
@@ -156,8 +156,8 @@ function nameAreas(picture, pixel) {
   const large = seen.items.map((item) => ({ item, shape: shapeOf(seen.shapes, seen.k, item.node) }))
     .sort((x, y) => y.shape.size - x.shape.size).slice(0, MOST_LABELS_ON_MAP);
   const names = large.map(({ item, shape }) => {
-    const across = shape.box[2] - shape.box[0], full = number.format(item.count);
-    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : 0.56 * size * full.length < 1.1 * across ? full : compact.format(item.count);
+    const across = shape.box[2] - shape.box[0], full = item.measured ? item.measured.value !== undefined && asSure(item.measured) : number.format(item.count);
+    const figure = item.isUnlisted ? "0" : sureOf(item) === NOISE ? RELIABILITY[NOISE] : 0.56 * size * full.length < 1.1 * across ? full : item.measured ? full : compact.format(item.count);
     const wide = 0.56 * size * Math.max(item.short.length, figure.length), [x, y] = shape.middle;
     const place = [x - wide / 2, y - 1.3 * size, x + wide / 2, y + 1.3 * size];
     if (wide > 1.25 * across || 2 * size > shape.box[3] - shape.box[1]) return null;
@@ -169,7 +169,7 @@ function nameAreas(picture, pixel) {
       made.style.strokeWidth = `${0.24 * size}px`;
       return made;
     };
-    const isOnDark = !item.isUnlisted && isDark(binOf(seen.breaks, item.count), sureOf(item));
+    const isOnDark = !item.isUnlisted && isDark(binOf(seen.breaks, valueOf(item)), sureOf(item));
     return svg("g", { class: isOnDark && "on-dark" }, text(item.short, -0.15, "name"), text(figure, 1, "figure"));
   });
   picture.querySelector(".names").replaceChildren(...names.filter(Boolean));

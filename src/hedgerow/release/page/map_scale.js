@@ -33,15 +33,17 @@ function rounded(value, digits) {
 }
 
 // Where one colour ends and the next begins: evenly apart in proportion, as round as that can be.
-function breaksOf(counts) {
+// Steps between counts are whole; between other figures, at most some largest one, need not be.
+function breaksOf(counts, { most = Infinity, isWhole = true } = {}) {
   const sorted = counts.filter((count) => count > 0).sort((x, y) => x - y);
-  const low = sorted.length ? sorted[Math.floor(0.03 * sorted.length)] : 1, high = Math.max(sorted.at(-1) || 0, 2 * low);
+  const first = sorted.length ? sorted[Math.floor(0.03 * sorted.length)] : 1, low = first < most ? first : most / 2;
+  const high = Math.min(most, Math.max(sorted.at(-1) || 0, 2 * low));
   const at = Array.from({ length: BINS - 1 }, (_one, i) => low * (high / low) ** ((i + 1) / BINS));
   for (const digits of [0, 2, 3, 4]) {
-    const found = at.map((value) => Math.ceil(rounded(value, digits)));
+    const found = at.map((value) => (isWhole ? Math.ceil(rounded(value, digits)) : rounded(value, digits)));
     if (found.every((value, i) => value <= high && (i ? value > found[i - 1] : value > low))) return found;
   }
-  return at.map((_value, i) => low + i + 1);
+  return isWhole ? at.map((_value, i) => low + i + 1) : at;
 }
 
 const binOf = (breaks, count) => breaks.filter((end) => count >= end).length;
@@ -59,9 +61,10 @@ function hatch(id, step) {
 }
 
 // The legend: three rows of one scale, as many shades as each kind of count allows.
-function keyOfColours(breaks) {
+function keyOfColours(breaks, { name, write }) {
+  const [low, high] = [breaks[0], breaks.at(-1)].map(write);
   const made = svg("svg", { class: "scale", viewBox: "0 0 300 84", role: "img",
-    "aria-label": say("map_scale", { firm: RELIABILITY[FIRM], rough: RELIABILITY[ROUGH], noise: RELIABILITY[NOISE], low: breaks[0], high: breaks.at(-1) }) },
+    "aria-label": say("map_scale", { name, firm: RELIABILITY[FIRM], rough: RELIABILITY[ROUGH], noise: RELIABILITY[NOISE], low, high }) },
   hatch("atlas-hatch-key", 6));
   [[8, FIRM], [4, ROUGH], [1, NOISE]].forEach(([shades, sure], row) => {
     for (let k = 0; k < shades; k++) {
@@ -71,7 +74,7 @@ function keyOfColours(breaks) {
     made.append(svg("text", { x: SCALE + 8, y: 34 + 21 * row, class: "name" }, RELIABILITY[sure]));
   });
   breaks.forEach((end, k) => {
-    if (k % 2 === 0) made.append(svg("text", { x: (k + 1) * SCALE / 8, y: 13, "text-anchor": "middle" }, compact.format(end)));
+    if (k % 2 === 0) made.append(svg("text", { x: (k + 1) * SCALE / 8, y: 13, "text-anchor": "middle" }, write(end)));
   });
-  return made;
+  return make("div", {}, make("p", {}, isolated(capital(name))), made);
 }

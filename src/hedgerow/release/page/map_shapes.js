@@ -32,7 +32,7 @@ function fitted(points) {
 }
 
 async function readShapes(own) {
-  const [sizes, across, up, areas, polygons, rings, refs, ...rest] = await parts(own.block);
+  const [sizes, across, up, areas, polygons, rings, refs, digits, powers, ...rest] = await parts(own.block);
   const dx = numbers(across), dy = numbers(up), points = [];
   let x = 0, y = 0, first = [0, 0];
   const length = numbers(sizes), ends = starts(length);
@@ -57,7 +57,8 @@ async function readShapes(own) {
     levels.push({ start: starts(numbers(family)), labels: lines(labels), names: lines(names) });
   }
   const topology = { type: "Topology", arcs, objects: {} };
-  return { ...own, topology, geometries, levels, width: plane.width, height: plane.height, drawn: new Map() };
+  const tens = numbers(powers), km2 = numbers(digits).map((value, i) => value * 10 ** (tens[i] - 6));
+  return { ...own, topology, geometries, km2, levels, width: plane.width, height: plane.height, drawn: new Map() };
 }
 
 // The nodes of a level below a node of a coarser one: from one on, up to before another.

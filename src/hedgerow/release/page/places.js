@@ -17,6 +17,8 @@ const splitInto = (view) => view.map(({ k }) => k);
 const splitAxes = (view) => [...axes.keys()].filter((a) => view[a].k > view[a].c);
 // The cuboid of a view where only some axes are split.
 const cuboidOf = (view, split) => view.map(({ c, k }, a) => (split.includes(a) ? k : c));
+// The cuboid of what the areas of one axis have in all.
+const alone = (view, a) => view.map(({ k }, b) => (b === a ? k : 0));
 const among = (place, levels) => place.map(({ c, code }, a) => ({ c, code, k: levels[a] }));
 const areasOf = (place) => place.map(({ c, code }) => `${c}.${code}`).join("-");
 const isSame = (one, other) => areasOf(one) === areasOf(other) && String(one.map(({ k }) => k)) === String(other.map(({ k }) => k));
@@ -52,6 +54,13 @@ function above(place) {
   const near = steps.filter((levels) => Math.min(...levels) >= 0 && isCarried(levels));
   const far = facts.cuboids.filter((levels) => isCoarser(levels, own)).sort((x, y) => depthOf(y) - depthOf(x)).slice(0, 1);
   return (near.length ? near : far).map((levels) => within(place, levels));
+}
+
+// What a place is a part of: of several areas what each of them has in all, else what is above.
+function wholes(place) {
+  const own = levelsOf(place), isSeveral = own.filter(Boolean).length > 1;
+  const margins = own.map((_c, a) => own.map((c, b) => (b === a ? 0 : c))).filter((levels, a) => isSeveral && own[a] && isCarried(levels));
+  return margins.length ? margins.map((levels) => within(place, levels)) : above(place);
 }
 
 // ---- views ----
@@ -129,11 +138,14 @@ async function areaAt(words, a) {
   return undefined;
 }
 
+let coloured = "count"; // what colours a map
+
 function written({ place, view }) {
   const plain = (one) => one.map(addressOf).join("-"), usually = usual(place);
   const parts = [`place=${plain(place)}`];
   if (areasOf(view) !== areasOf(usually)) parts.push(`in=${plain(view)}`);
   if (!isSame(view, usually)) parts.push(`by=${splitInto(view).join("-")}`);
+  if (coloured !== "count") parts.push(`map=${coloured}`);
   return `#${parts.join("&")}`;
 }
 
@@ -151,7 +163,7 @@ async function asked(hash) {
     const around = scope || (given.by ? place : usual(place));
     const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));
     const fits = levels.length === axes.length && isWithin(levelsOf(around), levels) && facts.released.some((one) => keyOf(one) === keyOf(levels));
-    return { place, view: fits ? among(around, levels) : usual(place) };
+    return { place, view: fits ? among(around, levels) : usual(place), map: given.map };
   } catch {
     return null;
   }

@@ -36,7 +36,7 @@ _BLOCKS = re.compile(f"(?<={BLOCK[1]})([A-Za-z0-9+/=]+)(?={BLOCK[2]})")
 """What blocks of a page hold, which splits it into pieces beside them and these."""
 EXPLORE = "explore.js"
 """The part that shows counts, behind all others."""
-MAPS = ("map_shapes.js", "map_scale.js", "map.js")
+MAPS = ("map_shapes.js", "map_scale.js", "map_colours.js", "map.js")
 """The parts that draw maps, with what d3-geo and topojson-client give to them."""
 
 

@@ -64,9 +64,10 @@ function placesOf(areas, query) {
   for (let i = 1; i < words.length; i++) {
     const [one, other] = [words.slice(0, i), words.slice(i)].map((part) => part.filter((word) => !joints.includes(word)));
     const ends = [matching(areas, one), matching(areas, other)];
-    const pairs = ends[0].slice(0, EACH).flatMap((x) => ends[1].filter(({ a }) => a > x.a).slice(0, EACH).map((y) => placeOf(x, y)));
-    const known = pairs.filter((place) => isCarried(levelsOf(place)));
-    if (known.length) return { n: known.length, places: known.slice(0, MOST_FOUND), meant: isMeant(ends[0], one) && isMeant(ends[1], other) };
+    const pairs = ends[0].slice(0, EACH).flatMap((x) => ends[1].filter(({ a }) => a > x.a).slice(0, EACH).map((y) => [x, y]));
+    const known = pairs.filter((pair) => isCarried(levelsOf(placeOf(...pair))));
+    const called = known.filter(([x, y]) => isCalled(x, one.join(" ")) && isCalled(y, other.join(" ")));
+    if (known.length) return { n: known.length, places: known.slice(0, MOST_FOUND).map((pair) => placeOf(...pair)), meant: known.length === 1 || called.length === 1 };
   }
   return { n: 0, places: [], meant: false };
 }

@@ -10,7 +10,15 @@ function sentence(item) {
   if (item.of > 1) return say("sentence_ranges", { count: item.count, ranges: item.of });
   if (item.isUnlisted) return `: ${say("map_unlisted")}`;
   const sure = item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
-  return say("sentence", { count: item.count, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure });
+  return say("sentence", { count: item.count, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure }) + measuredWords(item);
+}
+
+// What else colours an area.
+function measuredWords({ measured }) {
+  if (!measured) return "";
+  const { name, at, value, untold } = measured;
+  const sure = value !== undefined && `${say("interval", { sure: at })} ${rangeOf(measured)}, ${RELIABILITY[reliability(shownOf({ measured }))]}`;
+  return say("measured", { name, told: sure ? `${asSure(measured)} (${sure})` : untold });
 }
 
 const spoken = (item) => item.name + sentence(item) + (item.opens ? say("opens") : ".");

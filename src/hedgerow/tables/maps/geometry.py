@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from hedgerow.arrays import Array
+from hedgerow.arrays import Array, Float64
 from hedgerow.limits import MOST_CRS
 from hedgerow.machine import library
 from hedgerow.text import Json, Texts
@@ -18,6 +18,8 @@ from hedgerow.text import Json, Texts
 POLYGON, MULTIPOLYGON = 3, 6
 """The numbers of areas, in well-known binary and in shapely."""
 SINGLE = {1, 2, POLYGON, MULTIPOLYGON}
+QUARTER_TURN, DUST = 90.0, 1e-9
+"""The farthest latitude, in degrees, and what rounding adds to one."""
 Z, M, SRID = 0x80000000, 0x40000000, 0x20000000
 
 
@@ -73,6 +75,33 @@ class Crs:
     def may_be_geographic(self) -> bool:
         """Whether coordinates are degrees, as far as the file says."""
         return self.system is None or bool(self.system.is_geographic)
+
+    def sizes(self, rings: Array) -> Float64 | None:
+        """Return what rings enclose on the ellipsoid: float64 (rings), square metres.
+
+        Corners are joined by the shortest lines on it, geodesics.
+
+        Args:
+            rings: object (rings): of shapely.
+
+        Returns:
+            None where the system is not known, or a corner is nowhere.
+        """
+        globe = None if self.system is None else self.system.geodetic_crs
+        if globe is None or not (self.system.is_geographic or self.system.is_projected):
+            return None
+        pyproj = library("pyproj", "geo", "a map")
+        # to the datum that it has, so that no file of shifts between datums is looked for
+        to_globe = pyproj.Transformer.from_crs(self.system, globe, always_xy=True)
+        points, ring = shapely.get_coordinates(rings, return_index=True)
+        factor = globe.axis_info[0].unit_conversion_factor  # radians; some are in gons
+        east, north = np.degrees(np.array(to_globe.transform(*points.T)) * factor)
+        if not (np.isfinite(east) & (np.abs(north) < QUARTER_TURN + DUST)).all():
+            return None
+        ends, geod = np.flatnonzero(np.diff(ring)) + 1, globe.get_geod()
+        north = north.clip(-QUARTER_TURN, QUARTER_TURN)
+        each = zip(np.split(east, ends), np.split(north, ends), strict=True)
+        return np.array([abs(geod.polygon_area_perimeter(*one)[0]) for one in each])
 
     def to_json(self) -> Json | None:
         """Return PROJJSON; None of a system that is not known."""

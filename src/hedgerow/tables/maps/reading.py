@@ -1,20 +1,23 @@
 """Shapes of the areas of an axis, from a public file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import shapely
 
-from hedgerow.arrays import Bool
+from hedgerow.arrays import Bool, Float64
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
 from hedgerow.tables.maps.formats import read_map
 from hedgerow.tables.maps.geometry import MULTIPOLYGON, POLYGON, Areas
 from hedgerow.tables.maps.shapes import GRID, Shapes, Topology
+
+SQUARE_METRES, DECIMALS = 1e6, 6
+"""Of a square kilometre, and those that tell a square metre."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,19 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     rings, polygon = shapely.get_rings(parts, return_index=True)
     points, ring = shapely.get_coordinates(rings, return_index=True)
     closing = np.flatnonzero(np.append(np.diff(ring) > 0, True))
-    return shapes_of(
+    made = shapes_of(
         level,
         len(own),
         Rings(np.delete(points, closing, axis=0), np.delete(ring, closing), polygon, area),
         simplified,
         geographic=geographic,
     )
+    sizes = given.crs.sizes(rings)
+    if sizes is None:
+        return made
+    sizes[np.flatnonzero(np.diff(polygon, prepend=-1) == 0)] *= -1  # holes
+    km2: Float64 = np.bincount(area[polygon], sizes, len(own)) / SQUARE_METRES
+    return replace(made, km2=km2.clip(0.0).round(DECIMALS))
 
 
 def simplified(topology: Topology, needed: Bool) -> Topology:

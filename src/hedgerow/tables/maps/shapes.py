@@ -9,15 +9,16 @@ to an arc is done to the areas on both sides.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Int64
+from hedgerow.arrays import Bool, Float64, Int64
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
+from hedgerow.text import Json
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +164,8 @@ class Shapes:
         scale, translate: a point (i, j) stands at ``(i, j) · scale + translate``.
         points, arc_start: the borders, once each (`Topology`): int64.
         areas: the polygons of each node of the level.
+        km2: float64 (nodes): the true size of each, on the ground; 0 where it has no place. None
+            where the file does not say where on Earth its coordinates are.
     """
 
     level: int
@@ -172,6 +175,7 @@ class Shapes:
     points: Int64
     arc_start: Int64
     areas: tuple[Polygons, ...]
+    km2: Float64 | None = None
 
     def to_json(self, labels: pl.Series) -> str:
         """Return the shapes as TopoJSON, each with its code.
@@ -181,12 +185,15 @@ class Shapes:
         """
         steps = np.diff(self.points, axis=0, prepend=0)
         steps[self.arc_start[:-1]] = self.points[self.arc_start[:-1]]
-        geometries = [
+        geometries: list[Json] = [
             {"type": "MultiPolygon", "id": code, "arcs": area}
             if area
             else {"type": None, "id": code}
             for code, area in zip(labels, self.areas, strict=True)
         ]
+        if self.km2 is not None:
+            for one, size in zip(geometries, self.km2.tolist(), strict=True):
+                one["properties"] = {"km2": size}
         whole = {
             "type": "Topology",
             "coordinates": "geographic" if self.geographic else "projected",
@@ -221,6 +228,7 @@ class Shapes:
                 )
                 for each in given
             )
+            sizes = [each["properties"]["km2"] for each in given if "properties" in each]
             parts = [np.array(arc, dtype=np.int64).reshape(-1, 2) for arc in whole["arcs"]]
             made = cls(
                 level,
@@ -230,6 +238,7 @@ class Shapes:
                 np.concatenate([np.cumsum(part, axis=0) for part in parts]),
                 starts_of(parts),
                 areas,
+                np.array([_size(each) for each in sizes]) if sizes else None,
             )
             made.check()
             same = made.to_json(labels[level - 1]) == text
@@ -267,6 +276,12 @@ class Shapes:
 
 def _arc(given: Any) -> int:
     if type(given) is not int:
+        raise TypeError
+    return given
+
+
+def _size(given: Any) -> float:
+    if type(given) is not float or not 0 <= given < inf:
         raise TypeError
     return given
 

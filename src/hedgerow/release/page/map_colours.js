@@ -1,0 +1,34 @@
+// What colours a map: counts, their shares of what each area has in all, or how many a square kilometre.
+
+// What the areas of a view can be coloured by: what it is called, its figures, and their intervals.
+function kindsOf(view, a, items) {
+  const shapes = sheets.get(a), k = view[a].k, nodes = nodesOfCodes(shapes, a, k);
+  const own = splitInto(view), whole = alone(view, a), isPart = isCarried(whole) && isCoarser(whole, own);
+  const density = ({ codes, count, low: least, high: most }) => {
+    const size = sizeOf(shapes, k, nodes[codes[a]]);
+    if (!size) return undefined;
+    const [value, low, high] = [count, least, most].map((one) => one / size);
+    return { value, low, high };
+  };
+  return [
+    { key: "count", short: say("count"), name: unit, write: compact.format },
+    { key: "share", short: say("map_share"), name: say("share_of_area"), write: percent, most: 1, isWhole: false, at: facts.sure[sure], untold: RELIABILITY[NOISE], of: (item) => isPart && withShare(item, item.place, whole).share },
+    { key: "per_km2", short: say("map_density"), name: say("per_km2", { unit }), write: short.format, isWhole: false, at: facts.sure[sure], untold: "–", of: density },
+  ].filter(({ of }) => !of || items.some(of));
+}
+
+// Square kilometres of an area, of a coarser level the sum of its finest; 0 where they are not known.
+function sizeOf(shapes, k, node) {
+  return node === undefined ? 0 : shapes.km2.slice(...nodesBelow(shapes, k, node, shapes.level)).reduce((sum, one) => sum + one, 0);
+}
+
+const valueOf = (item) => shownOf(item).count;
+const sureOf = (item) => (item.isUnlisted ? NOISE : reliability(shownOf(item)));
+
+function kindChoice(kinds, { key: now }) {
+  const buttons = kinds.map(({ key, short: words }) => make("button", { type: "button", "aria-pressed": String(key === now), "data-axis": `map-${key}`, click: () => {
+    coloured = key;
+    go(shown, `axis-map-${key}`);
+  } }, words));
+  return kinds.length < 2 ? null : make("div", { class: "tools", role: "group", "aria-label": say("coloured_by") }, say("coloured_by"), make("div", { class: "choice" }, ...buttons));
+}
