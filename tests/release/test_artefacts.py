@@ -346,7 +346,7 @@ PROMISES = {
     },
 }
 """Plans of every kind of promise."""
-SAID = {"hedgerow-release-5": "36c53f153afa5dcdaa1de721b5bff9968c71a4ea457c8a66e957ff6b1412ad06"}
+SAID = {"hedgerow-release-6": "6b7fff5ad2a3b359ec9bdd8e89e915e02f38d9c036148c9fba5f3cc68d0e9c7a"}
 """Of each format what the manifests of these plans say, as a digest."""
 
 

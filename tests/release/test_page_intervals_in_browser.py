@@ -156,25 +156,40 @@ def test_a_share_stands_in_answer_and_rows_with_a_set_that_holds_that_of_the_rel
     is_noise = pl.max_horizontal(
         pl.col("high") - pl.col("count"), pl.col("count") - pl.col("low")
     ) > 0.5 * pl.col("count")
-    told = release.ratio({"place": "district"}, {"place": "region"}).join(
-        file.filter(~is_noise).select("place_district"), on="place_district"
+    firm = file.filter(~is_noise).select("place_district")
+    of_total, of_region = (
+        release.ratio({"place": "district"}, whole).join(firm, on="place_district")
+        for whole in ({}, {"place": "region"})
     )
-    assert 0 < len(told) < len(file)
+    assert 0 < len(firm) < len(file)
     tab = ready(opened(path, address("", by=(2,))))
+    assert tab.locator(".listing thead th").nth(3).inner_text() == "Share of the total"
     rows = [row.split("\t") for row in tab.locator(ROWS).all_inner_texts()]
     shares = {name: numbers for name, *cells in rows if len(numbers := parts(cells[2])) == 3}
-    assert {*shares} == {*told["place_district"]}
-    for row in told.iter_rows(named=True):
-        value, low, high = shares[row["place_district"]]
-        assert low <= 100 * row["low"] + 1e-9
-        assert high >= 100 * row["high"] - 1e-9
-        assert high - low < 200 * (row["high"] - row["low"]) + 5
-        assert abs(value - 100 * row["ratio"]) <= max((high - low) / 2, 0.1)
-    code = told["place_district"][-1]
+    assert {*shares} == {*firm["place_district"]}
+    for row in of_total.iter_rows(named=True):
+        check_share(shares[row["place_district"]], row)
+    row = of_region.row(-1, named=True)
+    code, region = row["place_district"], row["place_region"]
     tab = ready(opened(path, address(code)), code)
-    assert parts(tab.inner_text("#answer .share")) == shares[code]
+    assert tab.inner_text("#answer .share").startswith(f"Share of {region}: ")
+    check_share(parts(tab.inner_text("#answer .share")), row)
+    shares = {
+        name: parts(cells[2])
+        for name, *cells in (row.split("\t") for row in tab.locator(ROWS).all_inner_texts())
+    }
+    assert shares[code] == parts(tab.inner_text("#answer .share")), "the rows are those beside it"
     small = file.filter(is_noise)["place_district"][0]
     assert ready(opened(path, address(small)), small).locator("#answer .share").count() == 0
+
+
+def check_share(found, row):
+    """A share in per cent and the ends of its set, beside those of the release."""
+    value, low, high = found
+    assert low <= 100 * row["low"] + 1e-9
+    assert high >= 100 * row["high"] - 1e-9
+    assert high - low < 200 * (row["high"] - row["low"]) + 5
+    assert abs(value - 100 * row["ratio"]) <= max((high - low) / 2, 0.1)
 
 
 def parts(words):

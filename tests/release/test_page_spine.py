@@ -58,7 +58,7 @@ def test_public_facts_are_said_to_restrict_no_promise(of_a_spine):
     assert "zeros hhgq nursing × votingage minor: 4 of 24 attribute cells hold nobody" in said
     assert "14 rows by block × hhgq; 22 of 36 cells hold nobody; 3 lower bounds" in said
     assert "Together, 104 of 288 finest cells may hold records." in said
-    assert "they cost nothing, and do not restrict the promise" in said
+    assert "cost nothing, and do not restrict the promise" in said
     assert not made.plan.protection.restrictions
     assert "Only between tables" not in made.text
     assert str(made.folder) not in made.text

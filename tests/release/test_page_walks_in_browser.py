@@ -81,7 +81,7 @@ def test_a_director_reads_the_title_what_is_promised_and_one_town(opened, towns,
     assert tab.locator("#answer .interval").bounding_box()["y"] < 500
     is_whole(tab, width)
     told = tab.inner_text("#promise")
-    assert "by guessing it would be 5\u00a0%" in told
+    assert "By guessing it would be 5\u00a0%" in told
     assert "whatever the table says of any one of the workers" in told
     tab.locator("#find").fill("brook")
     tab.locator("#found li", has_text="Brook").click()

@@ -12,7 +12,7 @@ function kindsOf(view, a, items) {
   };
   return [
     { key: "count", short: say("count"), name: unit, write: compact.format },
-    { key: "share", short: say("map_share"), name: say("share_of_area"), write: percent, most: 1, isWhole: false, at: facts.sure[sure], untold: RELIABILITY[NOISE], of: (item) => isPart && withShare(item, item.place, whole).share },
+    { key: "share", short: say("map_share"), name: say("share_of_area"), write: percent, most: 1, isWhole: false, at: facts.sure[sure], untold: RELIABILITY[NOISE], of: (item) => isPart && shareIn(countOf(within(item.place, whole)), item) },
     { key: "per_km2", short: say("map_density"), name: say("per_km2", { unit }), write: short.format, isWhole: false, at: facts.sure[sure], untold: "–", of: density },
   ].filter(({ of }) => !of || items.some(of));
 }
