@@ -51,10 +51,10 @@ def data_package(folder, file):
 def test_shares_are_those_of_the_release_and_say_what_they_are(form, flows, tmp_path):
     found, labels, words = form(flows, tmp_path / "a")
     release = hr.read_release(flows)
-    wanted = release.ratio(BY, OF).select(*SHARES).rename(SHARES)
+    wanted = release.ratio(BY, OF).select(*SHARES).rename(SHARES).cast(pl.Float64)
     assert len(wanted) == len(release.level(NAME)) > 0
-    assert_frame_equal(found.select(*SHARES.values()), wanted, rel_tol=1e-14)
-    assert labels["share"] == "Share of its state"
+    assert_frame_equal(found.select(*SHARES.values()).cast(pl.Float64), wanted, rel_tol=1e-14)
+    assert labels["share"] == "Share of its home.state"
     assert "95 %" in labels["share_low"]
     assert any(OF_SHARES in text for text in words)
 
@@ -84,6 +84,8 @@ def test_the_command_writes_shares_or_says_why_not(run, flows, tmp_path):
     (tmp_path / "a.xlsx").unlink()
     for options, words in {
         ("home=sa2", "--level", "home.state"): "no table here tells more than home.sa2",
+        ("total", "--level", "total"): "no table here tells more than total",
+        ("total", "--level", "home.stat"): "no cuboid 'home.stat'",
         ("home=town",): "no level of axis 'home' is called 'town'",
     }.items():
         code, _, err = run(*command, *options)
@@ -92,3 +94,13 @@ def test_the_command_writes_shares_or_says_why_not(run, flows, tmp_path):
     code, _, err = run("export", flows, "--as", "sdmx", "--output", tmp_path / "b", *command[-1:],
                        "total")  # fmt: skip
     assert (code, "sdmx has no --share" in " ".join(err.split())) == (2, True)
+
+
+def test_a_column_of_an_attribute_tells_less_than_its_level(places, tmp_path):
+    form = hr.Workbook(level="person.detail", share={"person": "sex"})
+    hr.export(places, tmp_path / "a.xlsx", form)
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx").worksheets[1]
+    first, *rows = sheet.iter_rows(values_only=True)
+    shares = [row[first.index("share")] for row in rows]
+    wanted = hr.read_release(places).ratio({"person": "detail"}, {"person": "sex"})["ratio"]
+    assert shares == pytest.approx(wanted.to_list(), rel=1e-14)

@@ -120,7 +120,7 @@ def test_equal_sums_at_other_areas_do_not_add_up(cubes):
     def one_cell(*codes):
         one, places = np.array([5]), tuple(np.array([code]) for code in codes)
         flat = 2 * places[0] + places[1]
-        return Cells(places, flat, one, one, one, one, np.array([False]))
+        return Cells(places, flat, one, one, one, one, *(np.array([False]),) * 2)
 
     below, above = ((1, 1), one_cell(2, 1)), ((0, 1), one_cell(0, 1))
     cuboids_module.check_adds_up(made, below, above)
@@ -314,7 +314,7 @@ def test_a_cube_over_one_axis_has_the_page_of_its_chain(tmp_path):
     assert made.plan.is_chain
     assert facts_of(made.text)["cuboids"] == [[0], [1], [2]]
     assert set(blocks_of(made.text)) == {
-        "level-0-1", "level-0-2",
+        "level-0-1", "level-0-2", "exact-0",
         *(f"{what}-{k}" for what in ("cuboid", "intervals") for k in range(3)),
     }  # fmt: skip
 

@@ -196,7 +196,7 @@ def test_the_error_that_none_exceeds_is_the_bound_at_95_per_cent(shown, kind):
     made = shown[kind]
     used = [what.mechanism for what in made.plan.depths if isinstance(what, Measured | Summed)]
     spread = max(continuous_variance(one) / variance(one) for one in used)
-    found = table(made.seen, LEVELS).column("All errors at once at most (95 %)")
+    found = table(made.seen, LEVELS).column("No estimate off by more (95 %)")
     for t, (what, each, words) in enumerate(
         zip(made.plan.depths, variances(made.plan), found, strict=True)
     ):

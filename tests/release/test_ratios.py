@@ -413,7 +413,7 @@ def test_draws_of_two_releases_differ_and_a_seed_is_a_whole_number():
 
 
 @pytest.mark.parametrize(
-    "pair", [NESTED[2], ({"place": "town", "age": "age"}, {"place": "county"})]
+    "pair", [NESTED[2], ({"place": "town", "age": "age", "sex": "sex"}, {"place": "county"})]
 )
 def test_cells_without_records_have_shares_on_demand(pair):
     release = made("chain", budget=hr.Rho("1/4000"))
@@ -421,6 +421,32 @@ def test_cells_without_records_have_shares_on_demand(pair):
     assert len(listed) < len(every)
     there = every.filter(pl.col("count") > 0).drop("contradicted")
     assert there.equals(listed.drop("contradicted"))
+
+
+def test_cells_that_are_not_listed_have_no_share_of_what_is_no_table_of_the_plan():
+    """Their denominators may not be listed, and no other one stands for them."""
+    areas = pl.DataFrame({"u": list("ppqqrr"), "v": ["p1", "p2", "q1", "q2", "r1", "r2"]})
+    tree = hr.Tree([hr.Axis.from_frame(name, areas, ["u", "v"], columns=[f"{name}u", f"{name}v"])
+                    for name in "ab"])  # fmt: skip
+    rows = [
+        {"au": u, "av": v, "bu": x, "bv": y, "n": 0 if u == x == "p" else 1000 * (i + j + 1)}
+        for i, (u, v) in enumerate(areas.iter_rows())
+        for j, (x, y) in enumerate(areas.iter_rows())
+    ]
+    table = hr.Counts.from_frame(tree, pl.DataFrame(rows), count="n")
+    plan = hr.make_plan(tree, budget=hr.Rho(10), workload=hr.Cuboids(["a.v × b.v"]))
+    release = hr.release(table, plan)
+    pair = {"a": "v", "b": "v"}, {"a": "u", "b": "u"}
+    told = release.cuboid(**pair[1]).select("au", "bu", of="count")
+    listed = release.ratio(*pair)
+    assert listed.join(told, on=["au", "bu"], how="left")["of_right"].equals(listed["of"])
+    with pytest.raises(hr.ReleaseError, match="no table of the plan"):
+        release.ratio(*pair, all=True)
+
+
+def test_the_total_is_all_of_itself():
+    row = made("chain").ratio({}, {}).row(0, named=True)
+    assert (row["ratio"], row["low"] <= 1 <= row["high"]) == (1, True)
 
 
 def test_areas_with_too_many_codes_are_refused(monkeypatch):

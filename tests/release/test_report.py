@@ -264,7 +264,7 @@ def test_the_largest_errors_are_those_that_the_plan_shows(shown, kind):
     rows = forecast_rows(forecast(shown[kind].plan))
     largest = [row[HEADINGS.index("95 % max")] for row in rows]
     assert any(largest)
-    told = table(shown[kind].seen, "Depth by depth").column("All errors at once at most (95 %)")
+    told = table(shown[kind].seen, "Depth by depth").column("No estimate off by more (95 %)")
     assert [words for words in told if words != "–"] == [each[1:] for each in filter(None, largest)]
 
 
@@ -291,7 +291,7 @@ def test_the_table_for_readers_without_scripts_marks_them_too():
     tree = Tree([Axis.from_frame("a", {"a": list("xyz"), "b": list("uvw")}, ["a", "b"])])
     place = np.arange(3)
     values = (np.array(each) for each in ([4, 900, 5], [1, 2, 3], [5, 6, 7], [3, -12, 5]))
-    cells = Cells((place,), place, *values, np.array([False, True, False]))
+    cells = Cells((place,), place, *values, np.array([False, True, False]), np.zeros(3, dtype=bool))
     plan = plain_plan(tree, budget=Rho(1))
     text = Carried(plan, cells={(1,): cells}, used={(0, 1): place}).first_counts()
     assert text.count("contradicted") == 1

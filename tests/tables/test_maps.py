@@ -6,6 +6,7 @@ import time
 import geopandas
 import numpy as np
 import polars as pl
+import pyproj
 import pytest
 import shapely
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.rules import Division
 from hedgerow.tables.maps.drawn import unwrapped
+from hedgerow.tables.maps.geometry import Crs
 from hedgerow.tables.maps.shapes import GRID, Shapes, Topology
 
 SEED = 20260801
@@ -290,6 +292,16 @@ def test_areas_are_as_large_as_they_are_on_the_ground(tmp_path):
         assert km2 == pytest.approx([12_308.78, 0.75 * 12_308.78], rel=1e-4), crs
     path = file_of(tmp_path, list(cells), name="a.parquet", crs=None)
     assert axis_of(2).with_shapes(path).shapes.km2 is None
+
+
+ODD = "GEOGCS['odd',DATUM['odd',SPHEROID['odd',6378137,0.5]],PRIMEM['x',0],UNIT['d',0.0174532925]]"
+
+
+@pytest.mark.parametrize("system", ["+proj=airy", "+proj=longlat +a=1e300 +b=1e300", ODD])
+def test_where_a_system_has_no_way_to_its_globe_areas_have_no_size(system):
+    """No fault of a map, which shows them as they are."""
+    ring = shapely.LinearRing([(0, 0), (1, 0), (1, 1), (0, 1)])
+    assert Crs(pyproj.CRS(system)).sizes(np.array([ring])) is None
 
 
 def test_kept_shapes_come_back_as_they_were(kept):

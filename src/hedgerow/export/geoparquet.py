@@ -16,7 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hedgerow.errors import ReleaseError, did_you_mean, shorten
-from hedgerow.export.released import column_codes, one_table, whole_file
+from hedgerow.export.released import (
+    OF_SHARES,
+    SHARE,
+    column_codes,
+    labels_of,
+    one_table,
+    whole_file,
+)
 from hedgerow.limits import MOST_ROWS_OF_A_MAP
 from hedgerow.machine import check_suffix, library
 from hedgerow.plan.cuboids import All
@@ -81,7 +88,7 @@ class GeoParquet:
         library("shapely", "geo")
         library("pyproj", "geo")
         tree = release.plan.tree
-        frame = one_table(release, self.level, share=self.share)
+        frame = one_table(release, self.level, share=self.share if self.listed else None)
         codes = [name for name in column_codes(release.plan) if name in frame.columns]
         formats = import_module("hedgerow.tables.maps.formats")
         place = Path(self.shapes)
@@ -122,7 +129,9 @@ class GeoParquet:
         facts = {"version": "1.0.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: about}}
         written = pa.array(shapely.to_wkb(geometry, flavor="iso"), pa.binary())
         table = frame.to_arrow().append_column(GEOMETRY, written)
-        whole = table.replace_schema_metadata({"geo": json.dumps(facts)})
+        labels = {} if self.share is None else labels_of(release.plan, frame, self.share)
+        of = {SHARE: f"{labels[SHARE]}. {OF_SHARES}"} if labels else {}
+        whole = table.replace_schema_metadata({"geo": json.dumps(facts)} | of)
         with whole_file(output) as part:
             pq.write_table(whole, part)
 

@@ -32,7 +32,7 @@ from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.areas import SUFFIX
 from hedgerow.text import TextByName
 
-UNLISTED = "Combinations that are not listed have a count of 0."
+UNLISTED = "Combinations that are not listed were released as 0."
 FIGURES = {
     COUNT: "Count",
     ESTIMATE: "Unbiased estimate",
@@ -42,13 +42,15 @@ FIGURES = {
     CONTRADICTED: "Whether the count is contradicted by its own measurements",
 }
 
-SHARE, SHARE_LOW, SHARE_HIGH = "share", "share_low", "share_high"
-SHARES = {RATIO: SHARE, LOW: SHARE_LOW, HIGH: SHARE_HIGH}
+SHARE, SHARE_LOW, SHARE_HIGH, SHARE_CONTRADICTED = (
+    "share", "share_low", "share_high", "share_contradicted",
+)  # fmt: skip
+SHARES = {RATIO: SHARE, LOW: SHARE_LOW, HIGH: SHARE_HIGH, CONTRADICTED: SHARE_CONTRADICTED}
 """What columns of `Release.ratio` are called beside those of a count."""
 OF_SHARES = (
     "A share is that of the released counts. Its set holds the true share with a confidence of "
-    "95 %, over all cells and not only those listed, from both unbiased estimates; where the "
-    "denominator may be 0 it is all from 0 to 1."
+    "95 %, over all cells and not only those listed, from both unbiased estimates. Where the "
+    "denominator may be 0 it reaches far; where both may be 0 there is none."
 )
 
 
@@ -102,15 +104,12 @@ def one_table(
     name = tree.name_of(only_table(release.plan)) if level is None else level
     frame = release.level(name, all=all)
     if share is not None:
+        shared(release.plan, [name], share)
         by = dict(Sums.of(release.plan, tree.named(name) or ()).by)
         codes = label_columns(release.plan, by)
         check_names(frame.columns, SHARES.values())
         shares = release.ratio(by, share, all=all).select(*codes, *SHARES).rename(SHARES)
-        if codes:
-            how = {"on": codes, "how": "left", "maintain_order": "left", "nulls_equal": True}
-            frame = frame.join(shares, **how)  # type: ignore[arg-type]
-        else:
-            frame = frame.hstack(shares)
+        frame = frame.join(shares, on=codes, how="left", maintain_order="left", nulls_equal=True)
     return tree.with_names(frame) if names else frame
 
 
@@ -122,13 +121,14 @@ def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[s
     """
     if share is None:
         return dict.fromkeys(names, False)
-    of = Sums(plan, share).levels
+    of, told = Sums(plan, share).levels, set(label_columns(plan, share))
     has = {
-        name: levels != of and all(k >= other for k, other in zip(levels, of, strict=True))
+        name: all(k >= other for k, other in zip(levels, of, strict=True))
+        and told < set(label_columns(plan, Sums.of(plan, levels).by))
         for name in names
         if (levels := plan.tree.named(name)) is not None
     }
-    if not any(has.values()):
+    if has and not any(has.values()):
         raise ReleaseError(
             f"no table here tells more than {plan.tree.name_of(of)}, which shares are to be of; "
             f"name coarser levels, or total"
@@ -152,11 +152,14 @@ def labels_of(plan: Plan, frame: pl.DataFrame, share: TextByName | None = None) 
     """Return labels of columns, with those of the columns of names and of shares of a table."""
     labels = column_labels(plan)
     if share is not None:
-        of = f"its {' × '.join(share.values())}" if share else "the total"
+        is_alone = len(plan.tree.axes) == 1
+        named = [level if is_alone else f"{axis}.{level}" for axis, level in share.items()]
+        of = f"its {' × '.join(named)}" if share else "the total"
         labels |= {
             SHARE: f"Share of {of}",
             SHARE_LOW: "Lower end of the 95 % set of the true share",
             SHARE_HIGH: "Upper end of the 95 % set of the true share",
+            SHARE_CONTRADICTED: "Whether the share is contradicted by the measurements of both",
         }
     return {f"{column}{SUFFIX}": f"{label}: name" for column, label in labels.items()
             if f"{column}{SUFFIX}" in frame.columns} | labels  # fmt: skip

@@ -13,7 +13,16 @@ import polars as pl
 
 from hedgerow.columns import cut
 from hedgerow.errors import ReleaseError
-from hedgerow.export.released import SHARES, labels_of, one_table, shared, statements, whole_file
+from hedgerow.export.released import (
+    SHARE,
+    SHARE_HIGH,
+    SHARE_LOW,
+    labels_of,
+    one_table,
+    shared,
+    statements,
+    whole_file,
+)
 from hedgerow.machine import check_suffix, library
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.measurements import ESTIMATE, STANDARD_ERROR
@@ -45,7 +54,7 @@ FORMATS: dict[str, Any] = {
     "whole": {"num_format": "#,##0"},
     ESTIMATE: {"num_format": "#,##0.0"},
     STANDARD_ERROR: {"num_format": "#,##0.00"},
-    **{name: {"num_format": "0.0 %"} for name in SHARES.values()},
+    **{name: {"num_format": "0.0 %"} for name in (SHARE, SHARE_LOW, SHARE_HIGH)},
 }
 """A text stays one where somebody edits its cell, whatever it begins with."""
 WIDEST, MEASURED = 40, 1_000

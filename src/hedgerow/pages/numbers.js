@@ -7,7 +7,7 @@ const short = formatted({ maximumSignificantDigits: 3 });
 const percent = (part) => say("percent", { number: short.format(100 * part) });
 
 // "974 to 1,026", never half a width; "at most 41" where the low end is 0; exact where nothing is uncertain.
-function interval({ count, low, high }) {
-  if (low === high && low === count) return say("exact");
+function interval({ low, high, isExact }) {
+  if (isExact) return say("exact");
   return low === 0 ? say("at_most", { high }) : say("from_to", { low, high });
 }

@@ -48,7 +48,7 @@ function emphasized(element, words, part) {
 
 // A count with its interval, outwards to whole counts.
 function about(count, half) {
-  return half < 1e-6 ? { count, low: count, high: count }
+  return half < 1e-6 ? { count, low: count, high: count, isExact: true }
     : { count, low: Math.max(0, Math.floor(count - half)), high: Math.ceil(count + half) };
 }
 

@@ -132,7 +132,9 @@ class Pairs:
             CONTRADICTED: is_told & ~at_once.holds(np.where(is_told, ratio, 0.0)),
         }
         check_names(self.labels.columns, columns)
-        frame = self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+        frame = pl.DataFrame(columns)
+        if self.labels.width:  # the total has none
+            frame = pl.concat([self.labels, frame], how="horizontal")
         told, endless = pl.Series(is_told), pl.Series(np.isfinite(high))
         return frame.with_columns(
             pl.when(told).then(pl.col(RATIO, LOW)),
@@ -350,7 +352,11 @@ def pairs_of_levels(
     numbers, first = numbers[listed], first.take(listed)
     codes = np.unravel_index(numbers, fine.sizes)
     nodes = tuple(node[code] for node, code in zip(above, codes, strict=True))
-    second = second.take(np.searchsorted(of, np.ravel_multi_index(nodes, coarse.sizes)))
+    wanted = np.ravel_multi_index(nodes, coarse.sizes)
+    place = np.minimum(np.searchsorted(of, wanted), max(len(of) - 1, 0))
+    if not np.array_equal(of[place] if len(of) else of, wanted):
+        raise ReleaseError(f"some cells of {plan.tree.name_of(coarse.levels)} are not listed")
+    second = second.take(place)
     is_raw = first.errors.noise.raw and second.errors.noise.raw
     covariance = np.full(len(numbers), 0.0 if is_raw else np.nan) if apart else first.variance
     labels = fine.labelled(numbers)
@@ -524,7 +530,13 @@ def _alone(
         ReleaseError: no errors of them are known.
     """
     plan, answers = content.plan, answers_of(content.plan)
-    if sums.is_cuboid and sums.levels in plan.by_levels:
+    is_planned = sums.is_cuboid and sums.levels in plan.by_levels
+    if all_cells and not is_planned:
+        raise ReleaseError(
+            f"{plan.tree.name_of(sums.levels)} is no table of the plan, so cells that are not "
+            f"listed have no ratio here; ask for the listed ones alone"
+        )
+    if is_planned:
         levels, errors = sums.levels, content.errors(sums.levels)
         nodes = every_cell(content, levels) if all_cells else content.nodes[levels]
         frame = content.told(levels, nodes) if all_cells else content.counts(levels)

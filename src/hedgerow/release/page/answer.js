@@ -28,17 +28,20 @@ const sureMark = (item) => [make("i", { class: `dot d${reliability(item)}`, "ari
 // How sure is what is shown of an item: its count, or what colours its area.
 const shownOf = (item) => (item.measured ? { ...item.measured, count: item.measured.value } : item);
 
+// What is said of a count that is not listed: where nothing tells of an empty place, it may be none.
+const zero = () => say(facts.zeros ? "map_none" : "map_unlisted");
+
 // What is said of how sure a count is, with the mark that stands for it.
 function sureWords(item) {
   if (item.isSum) return [say("is_sum")];
-  if (item.isUnlisted) return [say("map_unlisted")];
+  if (item.isUnlisted) return [zero()];
   const known = make("b", {}, interval(item));
-  return item.low === item.high && item.low === item.count ? [known]
+  return item.isExact ? [known]
     : [known, " ", make("span", { class: "together" }, `${say("interval")},`), " ", make("span", { class: "together" }, ...sureMark(item))];
 }
 
 // Whether a count may be read without its interval beside it.
-const isRead = (item) => item.isSum || (!item.isUnlisted && reliability(item) !== NOISE);
+const isRead = (item) => item.isSum || item.isExact || (!item.isUnlisted && reliability(item) !== NOISE);
 
 function answerOf(place) {
   const isWhole = place.every(({ c }) => !c), item = itemAt(place);
@@ -69,19 +72,19 @@ function asSure({ value, low, high, write }) {
   const least = value && 10 ** Math.floor(Math.log10(Math.min(value, Math.max((high - low) / 2, value / 1000))));
   return write(value && Math.round(value / least) * least);
 }
-const rangeOf = ({ low, high, write }) => (low === high ? say("exact")
+const rangeOf = ({ low, high, isExact, write }) => (isExact ? say("exact")
   : say("from_to", { low: write(outwards(low, Math.floor)), high: write(outwards(high, Math.ceil)) }));
 const partOf = (part) => (part.value === undefined ? [part.untold] : [make("b", {}, asSure(part)), " ", make("small", {}, rangeOf(part))]);
 
 // The share of a count in one that it is part of, with a set that holds it as surely as intervals do,
 // whatever the correlation of both errors: Fieller's for a correlation of -1, the widest one, is from
 // end to end of their intervals. Those are cut to whole counts, so they are taken a count wider. None
-// where a count is mostly noise, or the whole may be 0.
+// where a count is mostly noise or contradicted, or the whole may be 0.
 function shareIn(whole, item) {
-  const [own, all] = [item, whole].map((one) => (one.low === one.high && one.low === one.count ? 0 : 1));
-  if (whole.low <= all || reliability(item) === NOISE) return undefined;
+  const [own, all] = [item, whole].map((one) => (one.isExact ? 0 : 1)), cut_ = (part) => Math.max(0, Math.min(1, part));
+  if (whole.low <= all || reliability(item) === NOISE || isContradicted(item) || isContradicted(whole)) return undefined;
   const [low, high] = [(item.low - own) / (whole.high + all), (item.high + own) / (whole.low - all)];
-  return { value: item.count / whole.count, low: Math.max(0, low), high: Math.min(1, high) };
+  return { value: item.count / whole.count, low: cut_(low), high: cut_(high), isExact: item.isExact && whole.isExact };
 }
 
 const sharedOut = (whole) => say("share", { whole: whereOf(whole) || say("the_total") });
@@ -103,7 +106,7 @@ function actions(item) {
 
 function quoted(item) {
   const told = item.isSum || item.isUnlisted ? sureWords(item)[0] : isContradicted(item) ? contradiction(item)
-    : item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+    : item.isExact ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
   return `${item.areas.map(([a, k, code]) => label(a, k, code)).join(BETWEEN) || item.name}: ${number.format(item.count)} ${unit} (${told}).`;
 }
 

@@ -25,7 +25,7 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
         ends = cells.counts, cells.low, cells.high
         word = say(f"script.{RELIABILITY[int(reliability(*ends)[0])]}")
         _, interval, _ = cells.sentence(say, 0)
-        is_exact = bool((cells.low == cells.high)[0])
+        is_exact = bool(cells.exact[0])
         sure = say("script.interval", sure=percent(USUAL))
         told = f'<span class="told">{interval}</span>' + ("" if is_exact else f" {sure}, {word}")
     return (

@@ -81,13 +81,13 @@ async function readEnds(name, low, high) {
 }
 
 // The cells of a cuboid: their numbers in row-major order of the used codes of its levels, and their
-// codes; counts, intervals and estimates; and which of them their own measurements contradict.
+// codes; counts, intervals and estimates; which of them their own measurements contradict, and which are exact.
 async function readCuboid(levels) {
   const name = levels.join("-");
   if (held.has(`cuboid-${name}`)) return held.get(`cuboid-${name}`);
   await readLevels(levels);
   const [usual, gaps, count, over, under, off] = (await parts(`cuboid-${name}`)).map(numbers);
-  const n = count.length, width = usual[0], doubts = new Set();
+  const n = count.length, width = usual[0];
   const flat = new Float64Array(n), low = new Float64Array(n), high = new Float64Array(n), unbiased = new Float64Array(n);
   let at = -1;
   for (let i = 0; i < n; i++) {
@@ -96,10 +96,13 @@ async function readCuboid(levels) {
     low[i] = Math.max(0, high[i] - width) + unfolded(under[i]);
     unbiased[i] = high[i] - Math.floor(width / 2) + unfolded(off[i]);
   }
-  if (document.getElementById(`contradicted-${name}`)) {
+  const marked = async (kind) => {
+    const found = new Set();
     at = -1;
-    for (const gap of numbers((await parts(`contradicted-${name}`))[0])) doubts.add(at += gap + 1);
-  }
+    if (document.getElementById(`${kind}-${name}`)) for (const gap of numbers((await parts(`${kind}-${name}`))[0])) found.add(at += gap + 1);
+    return found;
+  };
+  const doubts = await marked("contradicted"), exact = await marked("exact");
   const sizes = levels.map((k, a) => (k ? level(a, k).labels.length : 1));
   const codesOf = (i) => {
     const codes = [];
@@ -111,14 +114,15 @@ async function readCuboid(levels) {
     return codes;
   };
   const ends = n ? await readEnds(name, low, high) : { low, high };
-  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts };
+  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts, exact };
   held.set(`cuboid-${name}`, cuboid);
   return cuboid;
 }
 
-// What is said of a cell: its count and interval; where that is contradicted, also its estimate.
-const valueAt = ({ count, low, high, unbiased, doubts }, i) =>
-  ({ count: count[i], low: low[i], high: high[i], unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
+// What is said of a cell: its count and interval, and whether no noise is in it; where that is
+// contradicted, also its estimate.
+const valueAt = ({ count, low, high, unbiased, doubts, exact }, i) =>
+  ({ count: count[i], low: low[i], high: high[i], isExact: exact.has(i), unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
 
 // The codes of the levels of a cuboid, and of those above them, as far as the page has them.
 async function readLevels(levels) {

@@ -77,6 +77,7 @@ class Cells:
         low, high: int64 (cells), records: their intervals.
         estimate: int64 (cells), records: their unbiased estimates, rounded.
         contradicted: bool (cells): whether their own measurements contradict them.
+        exact: bool (cells): whether no noise is in them, as public counts and facts have none.
         others: the other intervals that a reader can choose.
     """
 
@@ -87,6 +88,7 @@ class Cells:
     high: Int64
     estimate: Int64
     contradicted: NDArray[np.bool_]
+    exact: NDArray[np.bool_]
     others: Sequence[Ends] = ()
 
     def __len__(self) -> int:
@@ -98,7 +100,7 @@ class Cells:
         Args:
             say: the texts of the page.
             i: the cell.
-            worded: whether an interval without width is called exact.
+            worded: whether a count without noise is called exact.
         """
         count, low, high, estimate = (
             int(each[i]) for each in (self.counts, self.low, self.high, self.estimate)
@@ -107,7 +109,7 @@ class Cells:
         if self.contradicted[i]:
             doubt = say("release.contradicted", estimate=estimate)
             said += f'<small class="doubt">{doubt}</small>'
-        sure = say("script.exact") if worded and low == high == count else say.between(low, high)
+        sure = say("script.exact") if worded and self.exact[i] else say.between(low, high)
         return [said, sure, say.number(estimate)]
 
 
@@ -149,8 +151,9 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
         parts += [varints(np.array([folded(np.array(beyond)), width])), *ends]
     if len(cells):
         yield f"intervals-{name}", block(parts)
-    if cells.contradicted.any():
-        yield f"contradicted-{name}", block([_gaps(np.flatnonzero(cells.contradicted))])
+    for kind, own in (("contradicted", cells.contradicted), ("exact", cells.exact)):
+        if own.any():
+            yield f"{kind}-{name}", block([_gaps(np.flatnonzero(own))])
 
 
 def _gaps(numbers: Int64) -> bytes:

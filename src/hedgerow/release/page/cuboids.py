@@ -109,7 +109,7 @@ class Carried:
         """Return the cuboids as the page's script reads them, and how to cite one of their counts.
 
         Under ``released`` stand all of the workload; ``ruled`` says whether public facts rule some
-        counts out.
+        counts out, ``zeros`` whether these or public counts may tell that a count is 0.
         """
         plan, axes = self.plan, self.plan.tree.axes
         facts: Json = {
@@ -121,6 +121,7 @@ class Carried:
             "sizes": [[axis.size(k) for k in range(axis.depth + 1)] for axis in axes],
             "cuboids": list(self.cells),
             "ruled": bool(plan.facts),
+            "zeros": bool(plan.facts) or any(plan.public or ()),
             "released": list(plan.levels),
         }
         return facts | ({"numeric": True} if self.numeric else {})
@@ -304,10 +305,11 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     errors = CuboidErrors.of(plan, levels, int(counts.sum()))
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
-    exact = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
-    whole = np.clip(np.rint(estimate), -exact, exact).astype(np.int64)
+    most = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
+    whole = np.clip(np.rint(estimate), -most, most).astype(np.int64)
     sorted_places = tuple(place[order] for place in places)
-    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, others)
+    exact = error == 0
+    return Cells(sorted_places, flat[order], counts, low, high, whole, flags, exact, others)
 
 
 def _axis_facts(plan: Plan, axis: Axis) -> Json:

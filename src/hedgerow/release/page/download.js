@@ -20,17 +20,20 @@ const areasIn = (item) => item.areas.flatMap(([a, k, code]) => [
 
 const six = (value) => (value === undefined ? "" : Number(value.toPrecision(6)));
 
-// What colours a map, if that is no count: the ends of its interval, and how sure it is; else a share.
-const measuresOf = ({ measured, share }) => (!measured ? sharesOf(share) : [
+// What colours a map, if that is no count: the ends of its interval, and how sure it is.
+const measuresOf = ({ measured }) => [
   [measured.key, six(measured.value)], [`${measured.key}_low_${measured.at}`, six(measured.low)], [`${measured.key}_high_${measured.at}`, six(measured.high)],
-  [`${measured.key}_reliability`, RELIABILITY[reliability(shownOf({ measured }))]],
-]);
-const sharesOf = (share = {}) => [["share", six(share.value)], [`share_low_${facts.sure[sure]}`, six(share.low)], [`share_high_${facts.sure[sure]}`, six(share.high)]];
+  [`${measured.key}_reliability`, measured.value === undefined ? "" : RELIABILITY[reliability(shownOf({ measured }))]],
+  ...(measured.key === "share" ? [["share_of", measured.name]] : []),
+];
+const sharesOf = ({ share = {} }) => [["share", six(share.value)], [`share_low_${facts.sure[sure]}`, six(share.low)], [`share_high_${facts.sure[sure]}`, six(share.high)],
+  ["share_of", whereOf(shown.view) || say("the_total")]];
 
 function csv(items) {
-  const head = [...headingsOf(items[0]), "count", "unbiased_estimate", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted", ...measuresOf(items[0]).map(([name]) => name)];
+  const moreOf = items[0].measured ? measuresOf : items.some(({ share }) => share) ? sharesOf : () => [];
+  const head = [...headingsOf(items[0]), "count", "unbiased_estimate", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted", ...moreOf(items[0]).map(([name]) => name)];
   const lines = items.map((item) => [
-    ...areasIn(item), item.count, item.unbiased, item.low, item.high, RELIABILITY[reliability(item)], Number(isContradicted(item)), ...measuresOf(item).map(([, value]) => value),
+    ...areasIn(item), item.count, item.unbiased, item.low, item.high, RELIABILITY[reliability(item)], Number(isContradicted(item)), ...moreOf(item).map(([, value]) => value),
   ]);
   return [head, ...lines].map((line) => line.map(field).join(",")).join("\r\n") + "\r\n";
 }

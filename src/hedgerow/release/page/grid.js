@@ -125,7 +125,7 @@ function grid(about) {
 // One count in full: what stands beside a matrix of which a cell is pointed at or chosen.
 function reading(item) {
   const line = (words, told) => make("div", {}, make("dt", {}, words), make("dd", {}, told));
-  const isSure = item.low === item.high && item.low === item.count;
+  const isSure = item.isExact;
   return [
     make("p", { class: "of" }, isolated(item.name)), make("strong", {}, number.format(item.count)),
     make("dl", {},

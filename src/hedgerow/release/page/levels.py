@@ -325,12 +325,13 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
 def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
     others = [levels for levels in plan.levels if levels not in carried]
-    say = words_of(plan)
+    say, finest = words_of(plan), f"<code>{counts_file(plan.levels[-1])}</code>"
     numbers = {"carried": len(carried), "every": len(plan.levels), "last": len(carried) - 1}
+    about = f"<p>{say('release.carried.files', file=finest)}</p>"
     if not others:
-        return f"<p>{say(f'release.carried.all_{plan.workload.name}', **numbers)}</p>"
+        return f"<p>{say(f'release.carried.all_{plan.workload.name}', **numbers)}</p>{about}"
     left = ", ".join(f"<code>{counts_file(levels)}</code>" for levels in others)
     here = say(
         f"release.carried.some_{plan.design.key}" if carried else "release.carried.none", **numbers
     )
-    return f"<p>{here} {say('release.carried.others', files=left)}</p>"
+    return f"<p>{here} {say('release.carried.others', files=left)}</p>{about}"

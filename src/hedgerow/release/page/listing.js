@@ -26,7 +26,7 @@ const COLUMNS = [
   { words: () => say("interval"), kind: "n", cell: (item) => [interval(item)] },
   { words: () => sharedOut(shown.view), kind: "n", cell: shareOf, isThere: (items) => items.some(({ share, measured }) => share && !measured) },
   { words: ({ name }) => capital(name), kind: "n", cell: ({ measured }) => partOf(measured), isThere: (items) => items.some(({ measured }) => measured) },
-  { words: (measured) => say("reliability") + (measured ? ` (${measured.short.toLocaleLowerCase(language)})` : ""), cell: (item) => sureMark(shownOf(item)) },
+  { words: (measured) => say("reliability") + (measured ? ` (${measured.short.toLocaleLowerCase(language)})` : ""), cell: (item) => (item.measured && item.measured.value === undefined ? [item.measured.untold] : sureMark(shownOf(item))) },
 ];
 
 function listing(items, caption, heading_, note) {

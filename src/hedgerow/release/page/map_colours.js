@@ -7,8 +7,7 @@ function kindsOf(view, a, items) {
   const density = ({ codes, count, low: least, high: most }) => {
     const size = sizeOf(shapes, k, nodes[codes[a]]);
     if (!size) return undefined;
-    const [value, low, high] = [count, least, most].map((one) => one / size);
-    return { value, low, high };
+    return { value: count / size, low: least / size * (1 - ROUGHLY), high: most / size * (1 + ROUGHLY) };
   };
   return [
     { key: "count", short: say("count"), name: unit, write: compact.format },
@@ -17,9 +16,12 @@ function kindsOf(view, a, items) {
   ].filter(({ of }) => !of || items.some(of));
 }
 
-// Square kilometres of an area, of a coarser level the sum of its finest; 0 where they are not known.
+const ROUGHLY = 1 / 1000; // by which sizes of four digits may be off at most, and a little more
+
+// Square kilometres of an area, of a coarser level the sum of its finest; 0 where one is not known.
 function sizeOf(shapes, k, node) {
-  return node === undefined ? 0 : shapes.km2.slice(...nodesBelow(shapes, k, node, shapes.level)).reduce((sum, one) => sum + one, 0);
+  const sizes = node === undefined ? [] : shapes.km2.slice(...nodesBelow(shapes, k, node, shapes.level));
+  return sizes.every(Boolean) ? sizes.reduce((sum, one) => sum + one, 0) : 0;
 }
 
 const valueOf = (item) => shownOf(item).count;

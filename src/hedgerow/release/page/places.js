@@ -163,7 +163,7 @@ async function asked(hash) {
     const around = scope || (given.by ? place : usual(place));
     const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));
     const fits = levels.length === axes.length && isWithin(levelsOf(around), levels) && facts.released.some((one) => keyOf(one) === keyOf(levels));
-    return { place, view: fits ? among(around, levels) : usual(place), map: given.map };
+    return { place, view: fits ? among(around, levels) : usual(place), map: ["share", "per_km2"].find((one) => one === given.map) };
   } catch {
     return null;
   }

@@ -1,7 +1,8 @@
 // One search for an area, or for a pair or more of them, wherever they are in the release.
 
 const MOST_FOUND = 12, EACH = 6;
-const plain = (words) => words.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase();
+const plain = (words) => words.normalize("NFD").replace(/[\u0300-\u036f\u2068\u2069]/g, "").toLowerCase();
+const MARKS = Object.fromEntries(number.formatToParts(1234567.5).map(({ type, value }) => [type, value]));
 const wordsIn = (query) => plain(query).split(/\s+/).filter(Boolean);
 let index = null;
 
@@ -20,14 +21,14 @@ async function indexed() {
   return index;
 }
 
-const RANGE = /\[([^ ,]+)( or less)?, ([^ )\]]+)( or more)?/; // as their codes are written, whatever the language
+const RANGE = /\[([^ ,]+)( or less)?, ([^ )\]]+)( or more)?([)\]])/; // as their codes are written, whatever the language
 
 // The ranges of a column that hold a number, the narrowest first; none where the words are no number.
 function holding(areas, query) {
-  const value = numeric && query.trim() ? Number(query.replaceAll(/[\s,]/g, "")) : NaN;
+  const value = numeric && query.trim() ? Number(query.replaceAll(MARKS.group, "").replace(/\s/g, "").replace(MARKS.decimal, ".")) : NaN;
   const isIn = ({ a, c, code }) => {
-    const [, low, less, high, more] = RANGE.exec(wholeCode(a, c, code)) || [];
-    return (less || Number(low) <= value) && (more || value < Number(high));
+    const [, low, less, high, more, end] = RANGE.exec(wholeCode(a, c, code)) || [];
+    return (less || Number(low) <= value) && (more || value < Number(high) || (end === "]" && value === Number(high)));
   };
   return Number.isNaN(value) ? [] : areas.filter(isIn).reverse();
 }

@@ -8,8 +8,8 @@ const doubt = (item) => isContradicted(item) ? " doubt" : "";
 
 function sentence(item) {
   if (item.of > 1) return say("sentence_ranges", { count: item.count, ranges: item.of });
-  if (item.isUnlisted) return `: ${say("map_unlisted")}`;
-  const sure = item.low === item.high ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
+  if (item.isUnlisted) return `: ${zero()}`;
+  const sure = item.isExact ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
   return say("sentence", { count: item.count, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure }) + measuredWords(item);
 }
 

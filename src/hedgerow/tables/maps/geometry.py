@@ -85,23 +85,28 @@ class Crs:
             rings: object (rings): of shapely.
 
         Returns:
-            None where the system is not known, or a corner is nowhere.
+            None where the system is not known, or has no way back to its globe, or a corner is
+            nowhere on it.
         """
         globe = None if self.system is None else self.system.geodetic_crs
         if globe is None or not (self.system.is_geographic or self.system.is_projected):
             return None
         pyproj = library("pyproj", "geo", "a map")
-        # to the datum that it has, so that no file of shifts between datums is looked for
-        to_globe = pyproj.Transformer.from_crs(self.system, globe, always_xy=True)
         points, ring = shapely.get_coordinates(rings, return_index=True)
         factor = globe.axis_info[0].unit_conversion_factor  # radians; some are in gons
-        east, north = np.degrees(np.array(to_globe.transform(*points.T)) * factor)
-        if not (np.isfinite(east) & (np.abs(north) < QUARTER_TURN + DUST)).all():
+        ends = np.flatnonzero(np.diff(ring)) + 1
+        try:
+            # to the datum that it has, so that no file of shifts between datums is looked for
+            to_globe = pyproj.Transformer.from_crs(self.system, globe, always_xy=True)
+            east, north = np.degrees(np.array(to_globe.transform(*points.T)) * factor)
+            if not (np.isfinite(east) & (np.abs(north) < QUARTER_TURN + DUST)).all():
+                return None
+            geod, north = globe.get_geod(), north.clip(-QUARTER_TURN, QUARTER_TURN)
+            each = zip(np.split(east, ends), np.split(north, ends), strict=True)
+            found = np.array([abs(geod.polygon_area_perimeter(*one)[0]) for one in each])
+        except (pyproj.exceptions.ProjError, OverflowError):
             return None
-        ends, geod = np.flatnonzero(np.diff(ring)) + 1, globe.get_geod()
-        north = north.clip(-QUARTER_TURN, QUARTER_TURN)
-        each = zip(np.split(east, ends), np.split(north, ends), strict=True)
-        return np.array([abs(geod.polygon_area_perimeter(*one)[0]) for one in each])
+        return found if np.isfinite(found).all() else None
 
     def to_json(self) -> Json | None:
         """Return PROJJSON; None of a system that is not known."""
