@@ -305,10 +305,14 @@ def test_counts_a_square_kilometre_colour_a_map_whose_file_says_where_it_is(open
     file = saved(tab, "town")
     for code, size in zip(codes, sizes, strict=True):
         row = file[code]
-        ends = [float(row[f"per_km2{end}"]) * size for end in ("", "_low_95", "_high_95")]
-        assert ends == pytest.approx(
-            [told[code][key] for key in ("count", "low", "high")], rel=1e-3
+        value, low, high = (
+            float(row[f"per_km2{end}"]) * size for end in ("", "_low_95", "_high_95")
         )
+        assert value == pytest.approx(told[code]["count"], rel=1e-3)
+        for end, bound in ((low, told[code]["low"]), (high, told[code]["high"])):
+            assert end == pytest.approx(bound, rel=2.5e-3)
+        assert low <= told[code]["low"]
+        assert high >= told[code]["high"], "what four digits of a size leave open"
         assert row["per_km2_reliability"] == row["reliability"]
         assert any(f"({code}): " in one and "; people per km²: " in one for one in said)
     assert "People per km²" in tab.inner_text(".atlas-key")

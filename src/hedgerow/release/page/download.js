@@ -23,7 +23,7 @@ const six = (value) => (value === undefined ? "" : Number(value.toPrecision(6)))
 // What colours a map, if that is no count: the ends of its interval, and how sure it is.
 const measuresOf = ({ measured }) => [
   [measured.key, six(measured.value)], [`${measured.key}_low_${measured.at}`, six(measured.low)], [`${measured.key}_high_${measured.at}`, six(measured.high)],
-  [`${measured.key}_reliability`, measured.value === undefined ? "" : RELIABILITY[reliability(shownOf({ measured }))]],
+  [`${measured.key}_reliability`, measured.value === undefined ? RELIABILITY.find((word) => word === measured.untold) || "" : RELIABILITY[reliability(shownOf({ measured }))]],
   ...(measured.key === "share" ? [["share_of", measured.name]] : []),
 ];
 const sharesOf = ({ share = {} }) => [["share", six(share.value)], [`share_low_${facts.sure[sure]}`, six(share.low)], [`share_high_${facts.sure[sure]}`, six(share.high)],
