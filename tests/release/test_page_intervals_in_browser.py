@@ -24,6 +24,7 @@ from tests.parts import CHROMIUM
 from tests.release.drawn_page import between
 from tests.release.in_browser import ROWS, address, ready
 from tests.release.made_pages import written
+from tests.release.test_areas import made as made_areas
 
 pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 
@@ -181,6 +182,31 @@ def test_a_share_stands_in_answer_and_rows_with_a_set_that_holds_that_of_the_rel
     assert shares[code] == parts(tab.inner_text("#answer .share")), "the rows are those beside it"
     small = file.filter(is_noise)["place_district"][0]
     assert ready(opened(path, address(small)), small).locator("#answer .share").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["cube", "spine cube"])
+def test_shares_of_two_axes_have_sets_that_hold_those_of_the_release(opened, kind, tmp_path):
+    """Beside a fixed code its rows are shares of it; a pair is one of what each of both has."""
+    release = made_areas(kind, budget=Rho(50))
+    release.write(tmp_path / "out")
+    page, rest = tmp_path / "out" / "report.html", [""] * (len(release.plan.tree.axes) - 2)
+    alone = [0 for _ in rest]
+    tab = ready(opened(page, address("", "x", *rest, by=(2, 1, *alone))), "x")
+    assert tab.locator(".listing thead th").nth(3).inner_text() == "Share of age x"
+    rows = [row.split("\t") for row in tab.locator(ROWS).all_inner_texts()]
+    shares = {name: numbers for name, *cells in rows if len(numbers := parts(cells[2])) == 3}
+    fine, of_age, of_town = {"place": "town", "age": "band"}, {"age": "band"}, {"place": "town"}
+    told = release.ratio(fine, of_age).filter(pl.col("band") == "x")
+    wanted = {row["town"]: row for row in told.iter_rows(named=True)}
+    assert len(shares) > 2
+    for town, share in shares.items():
+        check_share(share, wanted[town])
+    town = next(iter(shares))
+    tab = ready(opened(page, address(town, "x", *rest)), town)
+    both = [parts(words) for words in tab.locator("#answer .share").all_inner_texts()]
+    beside = release.ratio(fine, of_town).filter(town=town, band="x").row(0, named=True)
+    for share, row in zip(both, (wanted[town], beside), strict=True):
+        check_share(share, row)
 
 
 def check_share(found, row):

@@ -40,7 +40,8 @@ class DataPackage:
 
     Attributes:
         share: axis = level of the cells that each count is a share of, {} for the total: columns
-            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`) of the tables within them.
+            ``share``, ``share_low``, ``share_high`` and ``share_contradicted`` (`Release.ratio`) of
+            the tables within them.
 
     Example:
         >>> hr.DataPackage()

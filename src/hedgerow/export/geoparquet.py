@@ -61,7 +61,7 @@ class GeoParquet:
         names: whether names of areas are columns, too: ``COLUMN_name``.
         listed: whether rows are positive counts alone.
         share: axis = level of the cells that each count is a share of, {} for the total: columns
-            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`).
+            ``share``, ``share_low``, ``share_high`` and ``share_contradicted`` (`Release.ratio`).
 
     Example:
         >>> hr.GeoParquet("counties.geojson", level="county", key="GEOID", column="county").key

@@ -72,7 +72,7 @@ class StatisticsFile:
         level: a cuboid by its name in the plan; the released table unless given.
         names: whether names of areas are columns, too: ``COLUMN_name``.
         share: axis = level of the cells that each count is a share of, {} for the total: columns
-            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`).
+            ``share``, ``share_low``, ``share_high`` and ``share_contradicted`` (`Release.ratio`).
 
     Example:
         >>> hr.StatisticsFile(level="county").level

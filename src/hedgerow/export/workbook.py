@@ -74,7 +74,8 @@ class Workbook:
         level: a cuboid by its name in the plan, alone; all of them unless given.
         names: whether names of areas are columns, too: ``COLUMN_name``.
         share: axis = level of the cells that each count is a share of, {} for the total: columns
-            ``share``, ``share_low`` and ``share_high`` (`Release.ratio`) of the tables within them.
+            ``share``, ``share_low``, ``share_high`` and ``share_contradicted`` (`Release.ratio`) of
+            the tables within them.
 
     Example:
         >>> hr.Workbook(level="county").level

@@ -28,7 +28,7 @@ const sureMark = (item) => [make("i", { class: `dot d${reliability(item)}`, "ari
 // How sure is what is shown of an item: its count, or what colours its area.
 const shownOf = (item) => (item.measured ? { ...item.measured, count: item.measured.value } : item);
 
-// What is said of a count that is not listed: where nothing tells of an empty place, it may be none.
+// What is said of a count that is not listed. Public facts may tell that it is truly 0.
 const zero = () => say(facts.zeros ? "map_none" : "map_unlisted");
 
 // What is said of how sure a count is, with the mark that stands for it.
@@ -81,10 +81,10 @@ const partOf = (part) => (part.value === undefined ? [part.untold] : [make("b", 
 // end to end of their intervals. Those are cut to whole counts, so they are taken a count wider. None
 // where a count is mostly noise or contradicted, or the whole may be 0.
 function shareIn(whole, item) {
-  const [own, all] = [item, whole].map((one) => (one.isExact ? 0 : 1)), cut_ = (part) => Math.max(0, Math.min(1, part));
+  const [own, all] = [item, whole].map((one) => (one.isExact ? 0 : 1)), clamped = (part) => Math.max(0, Math.min(1, part));
   if (whole.low <= all || reliability(item) === NOISE || isContradicted(item) || isContradicted(whole)) return undefined;
   const [low, high] = [(item.low - own) / (whole.high + all), (item.high + own) / (whole.low - all)];
-  return { value: item.count / whole.count, low: cut_(low), high: cut_(high), isExact: item.isExact && whole.isExact };
+  return { value: item.count / whole.count, low: clamped(low), high: clamped(high), isExact: item.isExact && whole.isExact };
 }
 
 const sharedOut = (whole) => say("share", { whole: whereOf(whole) || say("the_total") });
