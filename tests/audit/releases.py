@@ -26,7 +26,8 @@ from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import as_tables
 from hedgerow.release.descent.steps import Refinement
-from hedgerow.release.release import InMemory, Release
+from hedgerow.release.in_memory import InMemory
+from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 from tests.audit.method import Event, Seen, Truth, audited

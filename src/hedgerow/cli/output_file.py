@@ -26,8 +26,7 @@ from hedgerow.machine import check_free, check_suffix
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
-from hedgerow.release.naming import levels_of
-from hedgerow.release.release import meant_levels
+from hedgerow.release.naming import levels_of, meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName, Texts

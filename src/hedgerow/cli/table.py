@@ -39,15 +39,9 @@ from hedgerow.cli.terminal import (
 from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.pairs import OF, RATIO
 from hedgerow.release.answers.questions import sums_of
-from hedgerow.release.answers.ratios import (
-    OF,
-    RATIO,
-    Denominators,
-    area_numbers,
-    pairs_of_areas,
-    pairs_of_levels,
-)
+from hedgerow.release.answers.ratio_question import RatioQuestion
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import (
@@ -59,7 +53,6 @@ from hedgerow.release.directory.measurements import (
     STANDARD_ERROR,
 )
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.naming import label_columns
 from hedgerow.release.presentation import Presentation
 from hedgerow.release.release import Release, read_release
 from hedgerow.tables.lists.lookup import Lookup
@@ -353,28 +346,18 @@ def _ratios(question: Question) -> None:
             named = tree.cuboid(question.depth or 0) if named is None else named
             levels = dict(Sums.of(plan, named).by)
     words, about = [] if question.share == ["total"] else question.share, OF_RATIO
+    if question.rate is not None:
+        asked = RatioQuestion(levels, question.rate, lookup)
+        sums = Sums(plan, levels, lookup)
+        about = " ".join([OF_RATE, *_reservations(plan, question, sums)])
+    elif lookup is None:
+        asked = RatioQuestion(levels, levels_by(tree, words, "--share"))
+    else:
+        if len(words) > 1:
+            raise ReleaseError("--areas takes one --share: the code of an area, or total")
+        asked = RatioQuestion(levels, words[0] if words else None, lookup)
     with bar("errors of the ratios") as progress, undamaged(question.directory):
-        if question.rate is not None:
-            codes = [] if lookup is None else [lookup.areas.name]
-            codes += label_columns(plan, levels)
-            public = Denominators.of(codes, question.rate)
-            sums = Sums(plan, levels, lookup)
-            about = " ".join([OF_RATE, *_reservations(plan, question, sums)])
-            if lookup is None:
-                frame = released.cuboid(USUAL, **levels)
-            else:
-                frame = sums_of(released.content, sums, USUAL, progress.on_fraction)
-            frame = public.rates(frame, codes)
-        elif lookup is None:
-            whole = levels_by(tree, words, "--share")
-            pairs = pairs_of_levels(released.content, levels, whole, progress.on_fraction)
-            frame = pairs.ratios(USUAL)
-        else:
-            if len(words) > 1:
-                raise ReleaseError("--areas takes one --share: the code of an area, or total")
-            of = area_numbers(lookup, None, words[0] if words else None)
-            pairs = pairs_of_areas(released.content, levels, lookup, of, progress.on_fraction)
-            frame = pairs.ratios(USUAL)
+        frame = asked.answered(released.content, USUAL, progress.on_fraction)
     note = "ratios are those of listed counts"
     reasons = ["yes" if flag else "" for flag in frame[CONTRADICTED].head(FIRST_ROWS)]
     named_frame = question.named(frame, tree, lookup)

@@ -20,7 +20,8 @@ from hedgerow.evaluate.funds import Above, Rule, Seats, WeightedRule
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.release.answers.joint_errors import cells_with_errors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
-from hedgerow.release.release import Release, axis_level
+from hedgerow.release.naming import axis_level
+from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 
 SHARE, AMOUNT = "share", "amount"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.machine import check_free
 from hedgerow.plan.plan import Plan
-from hedgerow.release.answers.ratios import RATIO, check_names
+from hedgerow.release.answers.pairs import RATIO, check_names
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.check import check_unchanged
 from hedgerow.release.directory.manifest import check_outside, read_manifest

@@ -25,6 +25,7 @@ from hedgerow.release.directory.measurements import ReleaseFiles
 from hedgerow.release.directory.output import Unfinished
 from hedgerow.release.directory.staging import Bound, Staging, open_staging
 from hedgerow.release.directory.stored import OnDisk, verified_release
+from hedgerow.release.in_memory import InMemory
 from hedgerow.release.page.report import write_report
 from hedgerow.release.passes import Pass, pass_of
 from hedgerow.release.preflight import (
@@ -32,7 +33,7 @@ from hedgerow.release.preflight import (
     check_match,
     check_public_total,
 )
-from hedgerow.release.release import InMemory, Release
+from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.text import TextByName
 

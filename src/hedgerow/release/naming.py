@@ -1,14 +1,17 @@
 """How a user names a cuboid: a level of each axis, or columns of attributes."""
 
+import json
 import re
 from collections.abc import Mapping
 
 from hedgerow.arrays import Levels
 from hedgerow.declared import check_known
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, check_type, did_you_mean
 from hedgerow.plan.plan import Plan
+from hedgerow.plan.workload import cuboid_like
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
+from hedgerow.text import TextByName
 
 
 def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
@@ -61,3 +64,60 @@ def columns_among(axis: Axis, named: str) -> list[str]:
         if all(word.removeprefix(f"{axis.name}.") in names for word in words):
             break
     return axis.parts(words)[0].columns
+
+
+def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
+    """Return the cuboid of a plan that a name or a number means.
+
+    Raises:
+        ReleaseError: none or both are given; no such cuboid.
+    """
+    tree = plan.tree
+    for what, given, kind, fitting in (
+        ("a level", level, str, 'a name such as "county"; depths are depth=2'),
+        ("a depth", depth, int, "a number"),
+    ):
+        if given is not None:
+            check_type(what, given, kind, fitting, ReleaseError)
+    if (level is None) == (depth is None):
+        raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
+    depths, names = {plan.design.depth_of(k): k for k in plan.levels}, list(plan.cuboids)
+    named = depths.get(depth) if level is None else tree.named(level)
+    if named is not None and named in plan.by_levels:
+        return named
+    meant = None if level is None else meant_levels(tree, level)
+    if meant is not None:
+        cuboid = levels_of(tree, meant)
+        if cuboid in plan.by_levels:
+            raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
+        sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
+        raise ReleaseError(
+            f"no cuboid {level!r} is in the plan; for sums over the other axes call "
+            f"release.cuboid({', '.join(sums)})"
+        )
+    fault, hint = f"no depth {depth}", ""
+    if level is not None:
+        fault, hint = f"no cuboid {level!r}", did_you_mean(level, names)
+    elif None in depths:
+        fault = f"{plan.workload.noun} has no depths; name a cuboid"
+    listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]
+    raise ReleaseError(f"{fault}; there are {', '.join(listed)}{hint}")
+
+
+def meant_levels(tree: Tree, name: str) -> TextByName | None:
+    """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
+    level = axis_level(tree, name)
+    if level is not None:
+        return dict([level])
+    levels = tree.named(name) or cuboid_like(tree, name)
+    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
+    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
+
+
+def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:
+    """Return the first axis that has a level ``region`` or ``origin.region``, and its name."""
+    for axis in tree.axes:
+        for name in axis.levels:
+            if level in {name, f"{axis.name}.{name}"}:
+                return axis.name, name
+    return None

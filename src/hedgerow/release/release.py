@@ -1,107 +1,46 @@
 """`Release`: what came out of a plan and a table, for those outside too."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, Levels
 from hedgerow.declared import Whole
-from hedgerow.errors import ReleaseError, check_type, did_you_mean, kind_of
-from hedgerow.estimate.estimator import Estimator
+from hedgerow.errors import ReleaseError, kind_of
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BOOTSTRAPPED
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.workload import cuboid_like
 from hedgerow.release.answers.joint_errors import cells_with_errors
-from hedgerow.release.answers.questions import answers_of, every_cell, noisy_table, sums_of
-from hedgerow.release.answers.ratios import (
-    Denominators,
-    area_numbers,
-    check_names,
-    pairs_of_areas,
-    pairs_of_levels,
+from hedgerow.release.answers.pairs import check_names
+from hedgerow.release.answers.questions import (
+    answers_of,
+    counts_of,
+    cuboid_of,
+    noisy_table,
+    sums_of,
 )
+from hedgerow.release.answers.ratio_question import RatioQuestion
+from hedgerow.release.answers.ratios import area_numbers, pairs_of_areas
 from hedgerow.release.answers.sums import Sums
-from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.cuboid_errors import USUAL
-from hedgerow.release.directory.manifest import write_manifest
-from hedgerow.release.directory.measurements import (
-    CONTRADICTED,
-    COUNT,
-    ESTIMATE,
-    HIGH,
-    LOW,
-    STANDARD_ERROR,
-    ReleaseFiles,
-)
-from hedgerow.release.directory.output import whole_or_not
+from hedgerow.release.directory.measurements import COUNT, ESTIMATE
 from hedgerow.release.directory.stored import Content, verified_release
-from hedgerow.release.naming import label_columns, levels_of
-from hedgerow.release.page.report import write_report
-from hedgerow.release.passes import ESTIMATION
+from hedgerow.release.naming import named_cuboid
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.tables.tree import Tree
-from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
 DRAWS = Whole("draws", 1, inf, ReleaseError)
 SEED = Whole("a seed", 0, inf, ReleaseError)
-
-
-@dataclass(frozen=True)
-class InMemory(Content):
-    """A release in memory.
-
-    Attributes:
-        plan: what was measured with which noise.
-        estimator: what made the counts.
-        nodes: for each cuboid the listed nodes with their counts.
-        measured: for each measured cuboid its noisy counts.
-        estimation: the version of the estimation that made the counts.
-    """
-
-    plan: Plan
-    estimator: Estimator
-    nodes: Mapping[Levels, Nodes]
-    measured: Mapping[Levels, Int64]
-    estimation: int = ESTIMATION
-
-    @property
-    def noisy_cells(self) -> int:
-        """How many noisy counts there are."""
-        return sum(len(noisy) for noisy in self.measured.values())
-
-    def counts(self, levels: Levels) -> pl.DataFrame:
-        """Return the listed counts of a cuboid, in tree order: the columns of its file."""
-        return self.told(levels, self.nodes[levels])
-
-    def parts(self, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
-        """Yield codes and counts of a cuboid in tree order, at most so many rows at a time."""
-        nodes = self.nodes[levels]
-        for first in range(0, len(nodes), rows):
-            part = nodes.take(slice(first, first + rows))
-            yield label_nodes(self.plan.tree, levels, part.codes, **{COUNT: part.counts})
-
-    def write(self, directory: Path) -> None:
-        """Write a release directory."""
-        with whole_or_not(directory) as folder:
-            with ReleaseFiles(folder, self.plan) as files:
-                for levels, nodes in self.nodes.items():
-                    files.add(levels, nodes, self.measured.get(levels))
-            write_report(folder, self.plan, self.estimator)
-            write_manifest(folder, self.plan, self.estimator)
 
 
 @dataclass(frozen=True)
@@ -182,16 +121,8 @@ class Release:
             ReleaseError: no such cuboid, or a confidence that is a bare number.
         """
         check_confidence(confidence)
-        levels = self._levels(level, depth)
-        content, errors = self.content, self.content.errors(levels)
-        frame = content.told(levels, every_cell(content, levels)) if all else content.counts(levels)
-        estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
-        if confidence is not None:
-            low, high = errors.interval(estimate, variance, confidence)
-            frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
-        sure = (confidence or USUAL).coverage
-        flags = errors.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
-        return frame.with_columns(pl.Series(CONTRADICTED, flags))
+        levels = named_cuboid(self.plan, level, depth)
+        return counts_of(self.content, levels, confidence, all_cells=all)
 
     def show(
         self,
@@ -222,7 +153,7 @@ class Release:
             level = self.plan.tree.name_of((finer or self.plan.levels)[0])
         every = self.level(level, confidence=confidence)
         largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
-        sure, levels = confidence or USUAL, self._levels(level, None)
+        sure, levels = confidence or USUAL, named_cuboid(self.plan, level, None)
         words = f"{100 * sure.coverage:g} %" + (
             " for all at once" if sure.simultaneous else " each"
         )
@@ -277,15 +208,7 @@ class Release:
                 errors of it, as its table was measured at survivors, or has too many noisy counts.
         """
         check_confidence(confidence)
-        columns, sums = label_columns(self.plan, levels), Sums(self.plan, levels)
-        if not sums.is_cuboid or sums.levels not in self.plan.by_levels:
-            listed = sums_of(self.content, sums, confidence).filter(pl.col(COUNT) > 0)
-        elif confidence is None:
-            listed = self.content.counts(sums.levels).select(*columns, COUNT)
-        else:
-            listed = self.level(self.plan.tree.name_of(sums.levels), confidence=confidence)
-        listed = listed.select(*columns, *(n for n in listed.columns if n not in columns))
-        return listed.sort(columns) if columns else listed
+        return cuboid_of(self.content, levels, confidence)
 
     def areas(
         self,
@@ -385,33 +308,17 @@ class Release:
         """
         sure = confidence or USUAL
         check_confidence(sure)
-        is_public = denominator is not None and not isinstance(denominator, Mapping | str)
         if areas is None:
             if not isinstance(numerator, Mapping):
                 raise ReleaseError(
                     'name the levels of the numerator, ratio({"place": "town"}, {"place": '
                     '"county"}), or give areas'
                 )
-            if is_public:
-                keys = label_columns(self.plan, numerator)
-                public = Denominators.of(keys, denominator)
-                return public.rates(self.cuboid(sure, **numerator), keys)
-            if not isinstance(denominator, Mapping):
-                raise ReleaseError(
-                    'name the levels of the denominator, {"place": "county"} or {} for all '
-                    "records, or give a table of public numbers"
-                )
-            pairs = pairs_of_levels(self.content, numerator, denominator, all_cells=all)
-            return pairs.ratios(sure)
-        lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
-        if is_public:
-            keys = [lookup.areas.name, *label_columns(self.plan, by or {})]
-            public = Denominators.of(keys, denominator)
-            return public.rates(
-                sums_of(self.content, Sums(self.plan, by or {}, lookup), sure), keys
-            )
-        numbers = area_numbers(lookup, *_names(numerator, denominator))
-        return pairs_of_areas(self.content, by or {}, lookup, numbers).ratios(sure)
+            question = RatioQuestion(numerator, denominator)
+        else:
+            lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
+            question = RatioQuestion(by or {}, denominator, lookup, numerator)
+        return question.answered(self.content, sure, all_cells=all)
 
     def difference(
         self,
@@ -499,7 +406,7 @@ class Release:
         """
         DRAWS(n)
         SEED(seed)
-        levels = self._levels(level, None)
+        levels = named_cuboid(self.plan, level, None)
         cells, joint, _ = cells_with_errors(self.content, levels)
         if len(cells) * n > MOST_BOOTSTRAPPED:
             raise ReleaseError(
@@ -548,7 +455,7 @@ class Release:
             >>> bool(np.isclose(variance_of_total, factors.dense().sum()))
             True
         """
-        levels, plan = self._levels(level, None), self.plan
+        levels, plan = named_cuboid(self.plan, level, None), self.plan
         answers = answers_of(plan)
         cells = answers.cells(self.content.stored, [levels]).get(levels)
         factors = None if cells is None else answers.factors(self.content, levels, cells)
@@ -585,7 +492,7 @@ class Release:
         if level is None and depth is None:
             levels = only_table(self.plan)
         else:
-            levels = self._levels(level, depth)
+            levels = named_cuboid(self.plan, level, depth)
         return records_of(self.content, levels, rows)
 
     def measurements(self, level: str | None = None, *, depth: int | None = None) -> pl.DataFrame:
@@ -607,7 +514,7 @@ class Release:
         Raises:
             ReleaseError: no such cuboid, or it was not measured, or running sums of it were.
         """
-        return noisy_table(self.content, self._levels(level, depth))
+        return noisy_table(self.content, named_cuboid(self.plan, level, depth))
 
     def write(self, directory: str | Path) -> None:
         """Write a release directory; it appears whole or not at all.
@@ -617,53 +524,6 @@ class Release:
             MachineError: the disk is full or not writable.
         """
         self.content.write(Path(directory))
-
-    def _levels(self, level: str | None, depth: int | None) -> Levels:
-        plan, tree = self.plan, self.plan.tree
-        for what, given, kind, fitting in (
-            ("a level", level, str, 'a name such as "county"; depths are depth=2'),
-            ("a depth", depth, int, "a number"),
-        ):
-            if given is not None:
-                check_type(what, given, kind, fitting, ReleaseError)
-        if (level is None) == (depth is None):
-            raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
-        depths, names = {plan.design.depth_of(k): k for k in plan.levels}, list(plan.cuboids)
-        named = depths.get(depth) if level is None else tree.named(level)
-        if named is not None and named in plan.by_levels:
-            return named
-        meant = None if level is None else meant_levels(tree, level)
-        if meant is not None:
-            cuboid = levels_of(tree, meant)
-            if cuboid in plan.by_levels:
-                raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
-            sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
-            raise ReleaseError(
-                f"no cuboid {level!r} is in the plan; for sums over the other axes call "
-                f"release.cuboid({', '.join(sums)})"
-            )
-        fault, hint = f"no depth {depth}", ""
-        if level is not None:
-            fault, hint = f"no cuboid {level!r}", did_you_mean(level, names)
-        elif None in depths:
-            fault = f"{plan.workload.noun} has no depths; name a cuboid"
-        listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]
-        raise ReleaseError(f"{fault}; there are {', '.join(listed)}{hint}")
-
-
-def _names(numerator: object, denominator: object) -> tuple[str | None, str | None]:
-    """Return the areas that a ratio names.
-
-    Raises:
-        ReleaseError: levels are named beside areas.
-    """
-    for given in (numerator, denominator):
-        if given is not None and not isinstance(given, str):
-            raise ReleaseError(
-                "beside areas, numerator and denominator are codes of areas; name levels of the "
-                'other axes with by={"age": "band"}'
-            )
-    return cast("tuple[str | None, str | None]", (numerator, denominator))
 
 
 def check_confidence(confidence: object) -> None:
@@ -677,25 +537,6 @@ def check_confidence(confidence: object) -> None:
             f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
             f'their axes: cuboid(origin="region")'
         )
-
-
-def meant_levels(tree: Tree, name: str) -> TextByName | None:
-    """Return axis → level of a cuboid's name, right or wrong; None where it is like none."""
-    level = axis_level(tree, name)
-    if level is not None:
-        return dict([level])
-    levels = tree.named(name) or cuboid_like(tree, name)
-    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
-    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
-
-
-def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:
-    """Return the first axis that has a level ``region`` or ``origin.region``, and its name."""
-    for axis in tree.axes:
-        for name in axis.levels:
-            if level in {name, f"{axis.name}.{name}"}:
-                return axis.name, name
-    return None
 
 
 def read_release(directory: str | Path) -> Release:

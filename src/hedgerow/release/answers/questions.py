@@ -41,6 +41,7 @@ same of it. There are three ways to their errors.
 Of a table of a cube or of named cuboids that was measured at survivors there are counts alone.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,20 @@ from hedgerow.release.answers.sums import Sums
 from hedgerow.release.answers.tables import TablesAnswers
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
-from hedgerow.release.directory.measurements import COUNT, ERROR_OF_ESTIMATE, NOISY_COUNT, VARIANCE
+from hedgerow.release.directory.cuboid_errors import USUAL
+from hedgerow.release.directory.measurements import (
+    CONTRADICTED,
+    COUNT,
+    ERROR_OF_ESTIMATE,
+    ESTIMATE,
+    HIGH,
+    LOW,
+    NOISY_COUNT,
+    STANDARD_ERROR,
+    VARIANCE,
+)
 from hedgerow.release.directory.stored import Content
+from hedgerow.release.naming import label_columns
 from hedgerow.tables.counts import label_nodes
 
 
@@ -107,6 +120,50 @@ def every_cell(content: Content, levels: Levels) -> Nodes:
             "measured cuboid"
         )
     return nodes[levels]
+
+
+def counts_of(
+    content: Content, levels: Levels, confidence: Confidence | None, *, all_cells: bool = False
+) -> pl.DataFrame:
+    """Return the released counts of a cuboid of the plan, with intervals.
+
+    Raises:
+        ReleaseError: all cells are asked for, and there are too many.
+    """
+    errors = content.errors(levels)
+    every = content.told(levels, every_cell(content, levels)) if all_cells else None
+    frame = content.counts(levels) if every is None else every
+    estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
+    if confidence is not None:
+        low, high = errors.interval(estimate, variance, confidence)
+        frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
+    sure = (confidence or USUAL).coverage
+    flags = errors.contradicted(frame[COUNT].to_numpy(), estimate, variance, sure)
+    return frame.with_columns(pl.Series(CONTRADICTED, flags))
+
+
+def cuboid_of(
+    content: Content,
+    levels: Mapping[str, str],
+    confidence: Confidence | None,
+    on_fraction: OnFraction = tell_nobody,
+) -> pl.DataFrame:
+    """Return the positive counts by any choice of one level an axis, sorted by their codes.
+
+    Raises:
+        TableError: no such column of an attribute.
+        ReleaseError: no such axis or level; no released table that contains the cuboid; or no
+            errors of it are known.
+    """
+    columns, sums = label_columns(content.plan, levels), Sums(content.plan, levels)
+    if not sums.is_cuboid or sums.levels not in content.plan.by_levels:
+        listed = sums_of(content, sums, confidence, on_fraction).filter(pl.col(COUNT) > 0)
+    elif confidence is None:
+        listed = content.counts(sums.levels).select(*columns, COUNT)
+    else:
+        listed = counts_of(content, sums.levels, confidence)
+    listed = listed.select(*columns, *(n for n in listed.columns if n not in columns))
+    return listed.sort(columns) if columns else listed
 
 
 def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:

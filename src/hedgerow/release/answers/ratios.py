@@ -18,173 +18,29 @@ correlation, and the widest set is told (`hedgerow.estimate.ratios`).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Int64
 from hedgerow.declared import check_known
-from hedgerow.errors import ReleaseError, TableError, shorten
-from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.ratios import UNKNOWN, Ratios
+from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
 from hedgerow.plan.plan import Plan
+from hedgerow.release.answers.pairs import Pairs, Side
 from hedgerow.release.answers.questions import answers_of, every_cell
 from hedgerow.release.answers.sums import Groups, Sums
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
-from hedgerow.release.directory.cuboid_errors import CuboidErrors
-from hedgerow.release.directory.measurements import (
-    CONTRADICTED,
-    COUNT,
-    ESTIMATE,
-    HIGH,
-    LOW,
-    STANDARD_ERROR,
-)
+from hedgerow.release.directory.measurements import COUNT, ESTIMATE, STANDARD_ERROR
 from hedgerow.release.directory.stored import Content
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
-from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import cell_numbers
-from hedgerow.text import visible
 
-OF, RATIO, BOUNDED = "of", "ratio", "bounded"
-"""The denominator's released count, the released counts' ratio, and whether its set is bounded."""
 MOST_MEMBERS = 1 << 22
 """Nodes of all cells together whose covariances are found; larger ones get the widest sets."""
 MOST_HELD = 1 << 26
 """Nodes of all sets together: half a gigabyte."""
-ROUND_OFF = 1e-9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
-    """One sum of each pair: what was released of it, and its unbiased estimate.
-
-    Attributes:
-        counts: int64 (pairs), records.
-        estimate: float64 (pairs), records.
-        variance: float64 (pairs), records².
-        errors: of the estimates.
-    """
-
-    counts: Int64
-    estimate: Float64
-    variance: Float64
-    errors: CuboidErrors
-
-    def reach(self, confidence: Confidence) -> Float64:
-        """Return how far the interval of each count reaches: float64 (pairs), records."""
-        half_width = self.errors.half_width(self.variance, confidence)
-        return np.broadcast_to(np.asarray(half_width, dtype=np.float64), self.variance.shape)
-
-    def take(self, pairs: Int64) -> "Side":
-        """Return that of some pairs."""
-        return Side(self.counts[pairs], self.estimate[pairs], self.variance[pairs], self.errors)
-
-    def of_plan(self, content: Content, sums: Sums) -> "Side":
-        """Return it with the errors of a cuboid of the plan, if these sums are one."""
-        is_planned = sums.is_cuboid and sums.levels in content.plan.by_levels
-        return replace(self, errors=content.errors(sums.levels)) if is_planned else self
-
-    def among(self, pairs: int) -> "Side":
-        """Return it with intervals that hold at once over so many pairs."""
-        return replace(self, errors=replace(self.errors, cells=pairs))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Pairs of sums of one release.
-
-    Attributes:
-        labels: a row a pair: what both are of.
-        first: of each pair; a numerator.
-        second: a denominator.
-        covariance: float64 (pairs), records²; NaN where it is not known.
-        are_shares: whether the second sum has all that the first has.
-        cells: how many pairs there are, listed or not, over which simultaneous sets hold.
-    """
-
-    labels: pl.DataFrame
-    first: Side
-    second: Side
-    covariance: Float64
-    are_shares: bool
-    cells: int
-
-    def ratios(self, confidence: Confidence) -> pl.DataFrame:
-        """Return the ratio of each pair: see `hedgerow.release.release.Release.ratio`."""
-        most = 1.0 if self.are_shares else np.inf
-        given = self.joint(confidence)
-        low, high, bounded = given.sets(most)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.first.counts / self.second.counts
-        at_once = self.joint(replace(confidence, simultaneous=True))
-        is_told = (self.second.counts > 0) & ~given.may_be_anything
-        columns = {
-            COUNT: self.first.counts,
-            OF: self.second.counts,
-            RATIO: ratio,
-            LOW: low,
-            HIGH: high,
-            BOUNDED: bounded,
-            CONTRADICTED: is_told & ~at_once.holds(np.where(is_told, ratio, 0.0)),
-        }
-        check_names(self.labels.columns, columns)
-        frame = pl.DataFrame(columns)
-        if self.labels.width:  # the total has none
-            frame = pl.concat([self.labels, frame], how="horizontal")
-        told, endless = pl.Series(is_told), pl.Series(np.isfinite(high))
-        return frame.with_columns(
-            pl.when(told).then(pl.col(RATIO, LOW)),
-            pl.when(told & endless).then(pl.col(HIGH)).alias(HIGH),
-        )
-
-    def differences(self, confidence: Confidence) -> pl.DataFrame:
-        """Return each first sum less its second one with its interval, of known covariances."""
-        estimate = self.first.estimate - self.second.estimate
-        both = self.first.variance + self.second.variance
-        variance = np.maximum(both - 2 * self.covariance, 0.0)
-        count = self.first.counts - self.second.counts
-        errors = replace(self.first.errors, cells=self.cells, total=None)
-        low, high = _around(estimate, errors.half_width(variance, confidence))
-        at_once = replace(confidence, simultaneous=True)
-        lowest, highest = _around(estimate, errors.half_width(variance, at_once))
-        columns = {
-            COUNT: count,
-            ESTIMATE: estimate,
-            STANDARD_ERROR: np.sqrt(variance),
-            LOW: low,
-            HIGH: high,
-            CONTRADICTED: (count < lowest) | (count > highest),
-        }
-        check_names(self.labels.columns, columns)
-        return self.labels.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
-
-    def take(self, pairs: Int64) -> "Pairs":
-        """Return some pairs."""
-        sides = self.first.take(pairs), self.second.take(pairs)
-        covariance = self.covariance[pairs]
-        return Pairs(self.labels[pairs], *sides, covariance, self.are_shares, self.cells)
-
-    def labelled(self, labels: pl.DataFrame) -> "Pairs":
-        """Return the same pairs with labels."""
-        return replace(self, labels=labels)
-
-    def joint(self, confidence: Confidence) -> Ratios:
-        """Return both estimates as they reach with a confidence, for all pairs at once or each."""
-        size = self.first.variance * self.second.variance
-        with np.errstate(divide="ignore", invalid="ignore"):
-            correlation = np.where(size > 0, self.covariance / np.sqrt(size), 0.0)
-        correlation = np.where(np.isnan(correlation), UNKNOWN, np.clip(correlation, -1.0, 1.0))
-        first, second = self.first.among(self.cells), self.second.among(self.cells)
-        reach, of_second = first.reach(confidence), second.reach(confidence)
-        # one sum by two names has one error, and is all of itself
-        both = self.first.variance + self.second.variance
-        of_second = np.where(both - 2 * self.covariance <= ROUND_OFF * both, reach, of_second)
-        told = Ratios(first.estimate, reach, second.estimate, of_second, correlation)
-        return told.blurred()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -363,23 +219,6 @@ def pairs_of_levels(
     return Pairs(labels, first, second, covariance, are_shares=True, cells=fine.cells)
 
 
-def check_names(labels: Sequence[str], figures: Iterable[str]) -> None:
-    """Raise a TableError where a column of codes is called like one of figures."""
-    if taken := set(labels).intersection(figures):
-        raise TableError(
-            f"a column of codes is called {min(taken)!r}, as a column of figures is; name it "
-            f"otherwise in a new release"
-        )
-
-
-def _around(estimate: Float64, reach: int | Float64) -> tuple[Int64, Int64]:
-    """Return the whole numbers within reach of estimates, the nearest one among them."""
-    nearest = np.rint(estimate)
-    low = np.minimum(np.ceil(estimate - reach), nearest)
-    high = np.maximum(np.floor(estimate + reach), nearest)
-    return low.astype(np.int64), high.astype(np.int64)
-
-
 def area_numbers(
     lookup: Lookup, first: str | None, second: str | None
 ) -> list[tuple[int, int | None]]:
@@ -399,74 +238,6 @@ def area_numbers(
             check_known(name, areas, "area", ReleaseError)
     firsts = range(len(areas)) if first is None else [areas.index(first)]
     return [(one, None if second is None else areas.index(second)) for one in firsts]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Denominators:
-    """Public numbers that counts are divided by.
-
-    Attributes:
-        subject: what messages call them.
-        keys: their columns of codes.
-        numbers: one row a code: the keys, and `OF`.
-    """
-
-    subject: str
-    keys: list[str]
-    numbers: pl.DataFrame
-
-    @classmethod
-    def of(cls, codes: Sequence[str], source: Any) -> "Denominators":
-        """Read them.
-
-        Args:
-            codes: the columns of codes or areas of the counts.
-            source: a data frame or file: some of these columns, and one of numbers above 0.
-
-        Raises:
-            TableError: no such column, several of numbers, or a code twice.
-        """
-        subject = describe_source(source, "the table of denominators")
-
-        def number_of(headers: Sequence[str]) -> list[str]:
-            return [header for header in headers if header not in codes]
-
-        public = read_areas(source, None, numbers=number_of, role="the table of denominators")
-        keys, numbers = (
-            [name for name in codes if name in public.columns],
-            number_of(public.columns),
-        )
-        if not keys or len(numbers) != 1:
-            raise TableError(
-                f"{subject} needs a column of {' or '.join(codes) or 'codes'} and one of numbers, "
-                f"and has {', '.join(public.columns)}"
-            )
-        if public.select(keys).is_duplicated().any():
-            raise TableError(f"{subject} has several rows for one {' and '.join(keys)}")
-        number = pl.col(numbers[0]).cast(pl.Float64, strict=False)
-        is_number = (number > 0) & number.is_finite()
-        return cls(subject, keys, public.select(*keys, pl.when(is_number).then(number).alias(OF)))
-
-    def rates(self, frame: pl.DataFrame, codes: Sequence[str]) -> pl.DataFrame:
-        """Return counts with their intervals divided by the numbers.
-
-        Raises:
-            TableError: a row has no number above 0.
-        """
-        check_names(codes, [OF, RATIO, BOUNDED])
-        joined = frame.join(self.numbers, on=self.keys, how="left", maintain_order="left")
-        if (missing := joined.filter(pl.col(OF).is_null())).height:
-            first = shorten(visible(str(missing[self.keys[-1]][0])))
-            raise TableError(
-                f"{self.subject} has no number above 0 for {len(missing):,} of {len(joined):,} "
-                f"rows, such as that of {first}"
-            )
-        by_number = {RATIO: COUNT, LOW: LOW, HIGH: HIGH}
-        return joined.select(
-            *codes, COUNT, OF,
-            *((pl.col(given) / pl.col(OF)).alias(name) for name, given in by_number.items()),
-            pl.lit(True).alias(BOUNDED), CONTRADICTED,
-        )  # fmt: skip
 
 
 def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:
