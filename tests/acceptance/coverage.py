@@ -75,11 +75,13 @@ class Held(NamedTuple):
         before: bool (sums): whether intervals hold before they are cut.
         after: the same of those that are printed.
         true: the true sums.
+        unbounded: how many sets of ratios have no end, as the denominator may be 0; None of sums.
     """
 
     before: np.ndarray
     after: np.ndarray
     true: np.ndarray
+    unbounded: int | None = None
 
 
 class Reach:
@@ -199,14 +201,15 @@ class Asked:
                 there = whole[numbers] > 0
                 share = truth[numbers] / np.maximum(whole[numbers], 1)
                 given = pairs.joint(USUAL)
-                low, high, _ = given.sets(1.0)
+                low, high, bounded = given.sets(1.0)
                 after = (low <= share + 1e-9) & (share - 1e-9 <= high)
                 name = f"share of {self.tree.name_of(levels)} in {self.tree.name_of(above)}"
                 apart = pairs.first.variance + pairs.second.variance - 2 * pairs.covariance
                 there &= ~(apart < 1e-9)  # one cell and itself: a share of 1
                 if there.any():
                     held = given.holds(share), after, truth[numbers]
-                    yield name, Held(*(each[there] for each in held))
+                    unbounded = int((~bounded[there]).sum())
+                    yield name, Held(*(each[there] for each in held), unbounded)
 
     def _off_the_chain(self, content):
         """Sums by cuboids off the chain that are listed and have an interval."""
@@ -224,7 +227,7 @@ class Asked:
             true = self.dense.truth(levels)[numbers].astype(np.int64)
             name = f"{self.tree.name_of(levels)} (off the chain, listed)"
             found = self.reach.held(name, errors, estimate, variance, true)
-            yield name, Held(*(each[there] for each in found))
+            yield name, Held(*(each[there] for each in found[:3]))
 
 
 class Coverage(NamedTuple):
@@ -234,12 +237,14 @@ class Coverage(NamedTuple):
         before, after: of all sums.
         zeros: after cutting, of those whose true count is 0; NaN of none.
         sums: how many a release has, on average.
+        unbounded: which share of sets of ratios has no end; NaN of sums.
     """
 
     before: tuple[float, float]
     after: tuple[float, float]
     zeros: tuple[float, float]
     sums: float
+    unbounded: tuple[float, float]
 
     @property
     def faults(self):
@@ -269,15 +274,17 @@ def coverage(made, releases):
     """Of each answer, over so many releases."""
     asked, kept = Asked(made), defaultdict(list)
     for seed in range(releases):
-        for name, (before, after, true) in asked.of(made.release(seed)):
+        for name, (before, after, true, endless) in asked.of(made.release(seed)):
             zero = true == 0
-            kept[name].append((before.sum(), after.sum(), len(true), after[zero].sum(), zero.sum()))
+            own = before.sum(), after.sum(), len(true), after[zero].sum(), zero.sum()
+            kept[name].append((*own, np.nan if endless is None else endless))
     found = {}
     for name, rows in kept.items():
-        before, after, cells, of_zeros, zeros = map(np.array, zip(*rows, strict=True))
+        before, after, cells, of_zeros, zeros, endless = map(np.array, zip(*rows, strict=True))
         found[name] = Coverage(
-            share(before, cells), share(after, cells), share(of_zeros, zeros), float(cells.mean())
-        )
+            share(before, cells), share(after, cells), share(of_zeros, zeros), float(cells.mean()),
+            share(endless, cells),
+        )  # fmt: skip
     return found
 
 
@@ -300,16 +307,17 @@ def main(releases=400, mechanism="gaussian", part=""):
     write, every = sys.stdout.write, list[Coverage]()
     write(f"{mechanism}, {releases} releases each; in percent, with Monte Carlo errors\n")
     write(
-        "| kind | answers | sums | before: least | largest | after: least | true zeros: least |\n"
+        "| kind | answers | sums | before: least | largest | after: least | true zeros: least "
+        "| unbounded sets: most |\n|---|---|---|---|---|---|---|---|\n"
     )
-    write("|---|---|---|---|---|---|---|\n")
     for kind in cases(MECHANISMS[mechanism], part):
         made = with_wide_noise(kind, MECHANISMS[mechanism])
         found = coverage(made, int(releases))
-        before, after, zeros, sums = zip(*found.values(), strict=True)
+        before, after, zeros, sums, endless = zip(*found.values(), strict=True)
         write(
             f"| {kind}, seed {made.seed} | {len(found)} | {sum(sums):.0f} | {told(before, min)} "
-            f"| {told(before, max)} | {told(after, min)} | {told(zeros, min)} |\n"
+            f"| {told(before, max)} | {told(after, min)} | {told(zeros, min)} "
+            f"| {told(endless, max)} |\n"
         )
         for name, each in found.items():
             if each.faults:
