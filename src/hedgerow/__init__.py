@@ -2,6 +2,9 @@
 
 One file describes the table and the promise; a plan shows the noise and the exact privacy cost
 before the data are touched; a release gives non-negative integer counts that add up at every level.
+
+The map of the packages is docs/developers/data-flow.md; each formula, with its file and its source,
+stands in docs/mathematics.md.
 """
 
 import lazy_loader

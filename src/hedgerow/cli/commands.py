@@ -312,7 +312,7 @@ def compare(
 for command in (
     *(new, example, plan, release, check, table, distribution, funds, report, estimate),
     *(export, compare, simulate, account),
-):  # in the order in which they are met
+):  # in the order in which they are met, as in `hedgerow_command.overview.COMMANDS`
     app.command()(command)
 app.add_typer(ledgers, name="ledger", no_args_is_help=True)
 

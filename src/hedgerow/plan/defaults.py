@@ -1,8 +1,8 @@
 """What a plan is made of unless somebody says: in Python, in a release file, and for `new`.
 
 All cells are measured wherever they are few, on whatever machine, and the budget is shared so that
-the errors of released counts are least, each cuboid mattering as much as any other. A plan says
-what was chosen so, and why: its `chosen` are keys of the catalogue of texts.
+the mean variances of estimates are least, before these are made whole counts, each cuboid mattering
+as much as any other. A plan says what was chosen so, and why: its `chosen` are keys of the catalogue of texts.
 """
 
 from contextlib import suppress

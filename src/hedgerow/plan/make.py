@@ -50,8 +50,8 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         neighbours: the unit of privacy; `AddRemove` with one contribution unless given.
         mechanism: the noise.
         allocation: how the measured cuboids share the budget; unless given so that the sum of
-            their mean squared errors is least in the release (`Optimal` with `PerLevel`), and
-            equally where that is beyond reach (`hedgerow.plan.defaults.shares_of`).
+            the mean variances of their estimates is least, before these are made whole counts
+            (`Optimal` with `PerLevel`), and equally where that is beyond reach (`hedgerow.plan.defaults.shares_of`).
         workload: which cuboids are measured: those of the tree's own `Chain` unless given, all
             combinations of levels (`Cube`), or those that are named (`Cuboids`).
         measure: which cells: unless given `All`, which lets estimators combine cuboids, up to

@@ -239,7 +239,7 @@ class Release:
             One row an area (and combination of ``by``), whether its count is 0 or not: the area,
             the codes of ``by``, ``count``, and of the same cells' estimates the unbiased
             ``estimate``, its exact ``standard_error``, ``low``, ``high`` and ``contradicted``, as
-            `cuboid` has them (`hedgerow.release.answers.sums`).
+            `cuboid` has them (`hedgerow.release.answers.questions`).
 
         Raises:
             TableError: no lookup of an axis; a code that it does not have; no such level.

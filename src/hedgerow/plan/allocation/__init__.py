@@ -1,1 +1,1 @@
-"""How a budget is divided among the depths: fixed shares, optimal, fair, cheapest."""
+"""How a budget is divided among the cuboids: fixed shares, optimal, fair, cheapest."""
