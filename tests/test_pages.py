@@ -9,6 +9,7 @@ import pytest
 
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
+from hedgerow.pages.markup import Scale, even_ticks
 from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.plan.workload import Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
@@ -212,3 +213,10 @@ def test_no_text_states_an_error_as_plus_or_minus():
         texts = catalogue(language).texts
         assert [key for key, text in texts.items() if "±" in str(text)] == []
     assert "±" not in sources("html")
+
+
+def test_a_picture_reaches_from_one_end_of_its_scales_to_the_other():
+    ages, chances = Scale("age", 20, 30, even_ticks(20, 30)), Scale("δ", 1e-3, 1, [], log=True)
+    assert [ages.place(age) for age in (20, 25, 30)] == [0, 0.5, 1]
+    assert [chances.place(delta) for delta in (1e-3, 0.1, 1)] == pytest.approx([0, 2 / 3, 1])
+    assert [age for age, _ in ages.ticks] == [20, 22, 24, 26, 28, 30]
