@@ -2,7 +2,8 @@
 
 All cells are measured wherever they are few, on whatever machine, and the budget is shared so that
 the mean variances of estimates are least, before these are made whole counts, each cuboid mattering
-as much as any other. A plan says what was chosen so, and why: its `chosen` are keys of the catalogue of texts.
+as much as any other. A plan says what was chosen so, and why: its `chosen` are keys of the
+catalogue of texts.
 """
 
 from contextlib import suppress

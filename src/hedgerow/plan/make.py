@@ -51,7 +51,8 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         mechanism: the noise.
         allocation: how the measured cuboids share the budget; unless given so that the sum of
             the mean variances of their estimates is least, before these are made whole counts
-            (`Optimal` with `PerLevel`), and equally where that is beyond reach (`hedgerow.plan.defaults.shares_of`).
+            (`Optimal` with `PerLevel`), and equally where that is beyond reach
+            (`hedgerow.plan.defaults.shares_of`).
         workload: which cuboids are measured: those of the tree's own `Chain` unless given, all
             combinations of levels (`Cube`), or those that are named (`Cuboids`).
         measure: which cells: unless given `All`, which lets estimators combine cuboids, up to

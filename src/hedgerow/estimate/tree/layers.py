@@ -88,7 +88,10 @@ def distribute_families(
     families: Families,
     final: Estimates,
 ) -> None:
-    """Write the families from the first up to the last, exclusive; shapes as in `distribute_down`."""
+    """Write the families from the first up to the last one, exclusive.
+
+    Shapes are those of `distribute_down`.
+    """
     # Each child takes its share v/S of the gap between its parent and the family's sum.
     parent_variance, parent_step = above
     variance, step = own
