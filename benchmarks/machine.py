@@ -3,6 +3,7 @@
 import importlib
 import os
 import platform
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -83,9 +84,12 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit, with a plus where files differ from it; a question mark outside a clone."""
+    """The commit, with a plus where files differ from it; a question mark without Git or a clone."""
+    git = shutil.which("git")
+    if git is None:
+        return "?"
     told = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"],
+        [git, "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return told.stdout.strip() or "?"

@@ -123,3 +123,8 @@ def test_the_facts_name_processor_and_commit():
     found = facts()
     assert found["machine"]["processor"]
     assert found["versions"]["hedgerow"]
+
+
+def test_the_facts_do_without_git(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert facts()["commit"] == "?"
