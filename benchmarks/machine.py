@@ -84,7 +84,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """The commit, with a plus where files differ from it; a question mark without Git or a clone."""
+    """The commit, with a plus where files differ from it; "?" without Git or a clone."""
     git = shutil.which("git")
     if git is None:
         return "?"
