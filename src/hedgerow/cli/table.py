@@ -347,17 +347,17 @@ def _ratios(question: Question) -> None:
             levels = dict(Sums.of(plan, named).by)
     words, about = [] if question.share == ["total"] else question.share, OF_RATIO
     if question.rate is not None:
-        asked = RatioQuestion(levels, question.rate, lookup)
+        ratio = RatioQuestion(levels, question.rate, lookup)
         sums = Sums(plan, levels, lookup)
         about = " ".join([OF_RATE, *_reservations(plan, question, sums)])
     elif lookup is None:
-        asked = RatioQuestion(levels, levels_by(tree, words, "--share"))
+        ratio = RatioQuestion(levels, levels_by(tree, words, "--share"))
     else:
         if len(words) > 1:
             raise ReleaseError("--areas takes one --share: the code of an area, or total")
-        asked = RatioQuestion(levels, words[0] if words else None, lookup)
+        ratio = RatioQuestion(levels, words[0] if words else None, lookup)
     with bar("errors of the ratios") as progress, undamaged(question.directory):
-        frame = asked.answered(released.content, USUAL, progress.on_fraction)
+        frame = ratio.answered(released.content, USUAL, progress.on_fraction)
     note = "ratios are those of listed counts"
     reasons = ["yes" if flag else "" for flag in frame[CONTRADICTED].head(FIRST_ROWS)]
     named_frame = question.named(frame, tree, lookup)

@@ -27,6 +27,10 @@ class Drawn:
     of axes, so the levels are the first of these numbers, and no two pairs have one place.
     Count and noise are added modulo 2⁶⁴ and then clipped to ±`LARGEST_COUNT`: post-processing.
 
+    By convention flows ask ``counts`` which rows lie below a node, no more; `SpineFlow` sorts and
+    slices them, values included, for `Stretch.add`. A pass returns `Nodes`: places in the table
+    stay inside.
+
     Attributes:
         counts: the confidential table, over the plan's tree.
         plan: which cuboid is measured with which noise.
