@@ -1,5 +1,6 @@
 """Quantiles by area without a hierarchy: their draws, their price, their answers."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -33,7 +34,10 @@ def chances(cells, rank, rate):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize("kind", [HistogramsAlone, QuantilesAlone])
+UNCLIPPED = partial(HistogramsAlone, clipped=False)
+
+
+@pytest.mark.parametrize("kind", [HistogramsAlone, UNCLIPPED, QuantilesAlone])
 def test_with_a_large_budget_both_say_the_true_quantiles(kind):
     values = np.random.default_rng(3).lognormal(3, 0.5, (20, 900)).clip(0, 99)
     bins = np.floor(values * 4).astype(int)
@@ -49,6 +53,20 @@ def test_an_area_of_whose_counts_nothing_is_left_has_no_quantile():
     empty = np.isnan(made).all(axis=1)
     assert empty.any()
     assert np.isfinite(made[~empty]).all()
+
+
+def test_cutting_at_zero_moves_a_median_towards_empty_bins_and_a_monotone_cdf_does_not():
+    """Twenty records in the second of a hundred bins of 1."""
+    cells = np.zeros((2_000, 100), dtype=np.int64)
+    cells[:, 1] = 20
+    moved = {
+        kind: kind(hr.Quantiles(["1/2"]), hr.Rho(1), hr.AddRemove()).values(
+            table(cells), seeded_bits(1)
+        )
+        for kind in (HistogramsAlone, UNCLIPPED)
+    }
+    assert np.median(moved[HistogramsAlone]) > 5
+    assert 1 < np.median(moved[UNCLIPPED]) < 2
 
 
 def test_noise_of_a_histogram_is_that_of_the_whole_budget():

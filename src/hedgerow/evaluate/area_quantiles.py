@@ -69,7 +69,7 @@ def values_at(below: Int64, edges: Float64, rank: float) -> Float64:
 
 @dataclass(frozen=True, slots=True)
 class HistogramsAlone:
-    """Noise on the bins of each area, counts cut at 0, and the quantiles of what is left.
+    """Noise on the bins of each area, and the quantiles of what is left of its counts.
 
     `hedgerow.evaluate.baselines.LeafNoise`: each cell of areas × bins gets discrete Gaussian noise
     for the whole budget, so all cells together, and whatever follows from them, satisfy ρ-zCDP
@@ -79,6 +79,8 @@ class HistogramsAlone:
         quantiles: which ranks.
         budget: ρ of all cells.
         neighbours: the unit of privacy.
+        clipped: whether counts are cut at 0, which moves quantiles towards empty bins. If not, the
+            CDF is the middle between its largest value so far and its least from there on.
 
     Example:
         >>> from hedgerow.evaluate.area_quantiles import HistogramsAlone
@@ -97,6 +99,7 @@ class HistogramsAlone:
     quantiles: Quantiles
     budget: Rho
     neighbours: Neighbours
+    clipped: bool = True
 
     def values(self, counts: Counts, bits: Bits) -> Float64:
         """Return float64 (areas, ranks); NaN of areas of which nothing is left.
@@ -111,7 +114,11 @@ class HistogramsAlone:
         edges, finest = ranges_of(counts.tree.axes[-1]).edges, counts.tree.finest
         noise = LeafNoise(counts.tree, self.budget, self.neighbours, DiscreteGaussian)
         noisy = dict(noise.released(counts, bits))[finest].values
-        below = cumulative(np.maximum(noisy, 0).reshape(counts.tree.sizes(finest)))
+        noisy = np.maximum(noisy, 0) if self.clipped else noisy
+        below = cumulative(noisy.reshape(counts.tree.sizes(finest)))
+        if not self.clipped:
+            after = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
+            below = np.maximum(np.maximum.accumulate(below, axis=1) + after, 0)  # twice the CDF
         ranks = map(float, self.quantiles.ranks)
         return np.stack([values_at(below, edges, rank) for rank in ranks], axis=1)
 
