@@ -27,6 +27,7 @@ from .distribution.branching import (
     Cdf as Cdf,
     Quantiles as Quantiles,
     best_branching as best_branching,
+    numeric_axis as numeric_axis,
 )
 from .plan.allocation.cheapest import cheapest as cheapest
 from .plan.cuboids import (

@@ -177,6 +177,9 @@ MOST_ROWS_LISTED = 1 << 27
 MOST_SUMS = 1 << 22
 """Sums of counts: areas times the combinations beside them."""
 
+MOST_CUTS = 1 << 25
+"""Places times bins whose counts, and their variances, are held at once: a gigabyte."""
+
 MOST_CELLS_SUMMED = 1 << 27
 """Cells that are summed: they stand in a table of a gigabyte."""
 

@@ -1,6 +1,7 @@
 """A table with numeric columns → the same records with the codes of their bins."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,15 @@ def ranges_of(axis: Axis) -> Ranges:
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
     clamps = parts["less"][0] is not None and parts["more"][-1] is not None
     return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
+
+
+def numeric_axes(axes: Sequence[Axis]) -> dict[str, Ranges]:
+    """Return the ranges of the axes that are numeric columns, by their names."""
+    found = dict[str, Ranges]()
+    for axis in axes:
+        with suppress(TableError):
+            found[axis.name] = ranges_of(axis)
+    return found
 
 
 TEXT = "VARCHAR"

@@ -1,17 +1,20 @@
 """The design of a tree over a numeric range: branching factors and shares of least error."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
 import numpy as np
 
 from hedgerow.declared import Rational, Whole
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching_search import Costs, best_order
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import PlanError, as_list
 from hedgerow.limits import MOST_BINS_OF_A_TREE
-from hedgerow.noise.mechanisms import Mechanism, check_mechanism
+from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism, check_mechanism
+from hedgerow.tables.axis import Axis
 from hedgerow.text import Exact
 
 SHARE_UNITS = 10_000
@@ -142,3 +145,33 @@ def costs_of(mechanism: type[Mechanism], objective: Objective) -> Costs:
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
     quantiles = np.array([float(rank) for rank in ranks], dtype=np.float64)
     return Costs(mechanism.price.power, isinstance(objective, AllRanges), quantiles)
+
+
+def numeric_axis(
+    ranges: Ranges,
+    branching: Sequence[int] | None = None,
+    *,
+    mechanism: type[Mechanism] = DiscreteGaussian,
+    attribute: bool = False,
+) -> Axis:
+    """Return a numeric column as an axis: bins whose codes name their ranges, below coarser ones.
+
+    A table has the codes of bins in the column ``NAME_bin``; those of the axis, in order, are
+    ``axis.labels[-1]``, and `Ranges.bin` gives the number of each value's.
+
+    Args:
+        ranges: the bins.
+        branching: how many parts each node is cut into, coarsest level first, with a product of at
+            least the number of bins; unless given those of `best_branching`, for the CDF.
+        mechanism: the noise that these are best for.
+        attribute: whether the axis stands beside a spine.
+
+    Raises:
+        TableError: the branching has no number for each level, or too few leaves.
+
+    Example:
+        >>> hr.numeric_axis(hr.Ranges.equal_width("income", 0, 1000, 64), [4, 16])
+        Axis(income: 4 bins_16, 64 bin)
+    """
+    best = branching or best_branching(ranges.bins, mechanism=mechanism).branching
+    return replace(coded_axis(ranges, best), attribute=attribute)

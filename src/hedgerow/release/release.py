@@ -1,7 +1,7 @@
 """`Release`: what came out of a plan and a table, for those outside too."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -31,6 +31,7 @@ from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import COUNT, ESTIMATE
 from hedgerow.release.directory.stored import Content, verified_release
+from hedgerow.release.distribution.places import Distributions, Places
 from hedgerow.release.naming import named_cuboid
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
@@ -306,8 +307,7 @@ class Release:
             >>> shares.columns
             ['county', 'town', 'count', 'of', 'ratio', 'low', 'high', 'bounded', 'contradicted']
         """
-        sure = confidence or USUAL
-        check_confidence(sure)
+        sure = checked(confidence)
         if areas is None:
             if not isinstance(numerator, Mapping):
                 raise ReleaseError(
@@ -363,11 +363,181 @@ class Release:
             >>> bool(release.difference("south", "north", sides)["low"][0] > 0)
             True
         """
-        sure = confidence or USUAL
-        check_confidence(sure)
+        sure = checked(confidence)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         pairs = area_numbers(lookup, first, second)
         return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(sure)
+
+    def quantiles(  # noqa: PLR0913 - the parts of one question
+        self,
+        axis: str,
+        ranks: Sequence[float],
+        *,
+        place: str | None = None,
+        by: Mapping[str, str] | None = None,
+        areas: Any = None,
+        column: str | None = None,
+        names: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        confidence: Confidence = USUAL,
+    ) -> pl.DataFrame:
+        """Return quantiles of a numeric axis by place, such as median incomes of tracts.
+
+        Args:
+            axis: the numeric axis.
+            ranks: in (0, 1), such as [0.5]; 0.1 means one tenth.
+            place: a level of another axis, such as ``"tract"``, or ``"tract × sex"``; all records
+                together unless given.
+            by: axis = level of the other axes, or columns of an attribute, as in `cuboid`.
+            areas: of your own, as `areas` takes them, with ``column``, ``names`` and ``codes``.
+            column: that holds the areas.
+            names: the column of their names.
+            codes: column → level or column of the release.
+            confidence: of each interval; where it is simultaneous, all of the frame hold at once,
+                by the union bound.
+
+        Returns:
+            One row a place and rank, of empty places, too: the place's codes, ``quantile`` (the
+            rank), ``value`` (where its released counts, spread evenly within bins, reach it; null
+            where the released count is 0), ``low`` and ``high``: with the given confidence, the
+            true quantile, the ⌈qN⌉-th smallest of a place's N records, is in low … high; ``count``
+            (released records), and ``whole_axis``, where the interval tells nothing. Intervals are
+            made of whole bins, the finest of which errors are known: of all x where the unbiased
+            estimate of (1 - q) N(≤ x) - q N(> x) is within its own half width of 0, by the joint
+            covariance; and of what lies between, where these are not one interval.
+
+        Raises:
+            TableError: no such column, area or code.
+            ReleaseError: no such axis, level or rank; no released table has the bins of these
+                places, or their errors are unknown, or take too long.
+
+        Example:
+            >>> towns = {"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]}
+            >>> place = hr.Axis.from_frame("place", towns, levels=["county", "town"])
+            >>> ranges = hr.Ranges.equal_width("income", 0, 800, 8)
+            >>> tree = hr.Tree([place, hr.numeric_axis(ranges, [2, 4])])
+            >>> bins = tree.axes[1].labels[-1]  # the codes of bins, in order
+            >>> people = {"town": ["a1", "b1"] * 300, "income_bin": [bins[1], bins[5]] * 300}
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
+            >>> release = hr.release(hr.Counts.from_frame(tree, people), plan)
+            >>> release.quantiles("income", [0.5], place="county").columns
+            ['county', 'quantile', 'value', 'low', 'high', 'count', 'whole_axis']
+        """
+        asked = self._distributions(axis, place, by, areas, column, names, codes)
+        return asked.quantiles(ranks, checked(confidence))
+
+    def cdf(  # noqa: PLR0913 - the parts of one question
+        self,
+        axis: str,
+        *,
+        place: str | None = None,
+        by: Mapping[str, str] | None = None,
+        areas: Any = None,
+        column: str | None = None,
+        names: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        confidence: Confidence = USUAL,
+    ) -> pl.DataFrame:
+        """Return the cumulative distribution along a numeric axis by place.
+
+        Args:
+            axis: the numeric axis.
+            place: a level of another axis, or levels, as in `quantiles`.
+            by: levels or columns of the other axes.
+            areas: of your own.
+            column: that holds the areas.
+            names: the column of their names.
+            codes: column → level or column of the release.
+            confidence: of each interval; where it is simultaneous, all of the frame hold at once.
+
+        Returns:
+            One row a place and bin: the place's codes, ``upper`` (the upper edge of the bin),
+            ``count`` (released records below it), ``cdf`` (their part of all records of the place;
+            0 where there are none), ``low`` and ``high``: the interval of the true count.
+
+        Raises:
+            TableError, ReleaseError: as `quantiles`.
+
+        Example:
+            >>> towns = {"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]}
+            >>> place = hr.Axis.from_frame("place", towns, levels=["county", "town"])
+            >>> ranges = hr.Ranges.equal_width("income", 0, 800, 8)
+            >>> tree = hr.Tree([place, hr.numeric_axis(ranges, [2, 4])])
+            >>> bins = tree.axes[1].labels[-1]  # the codes of bins, in order
+            >>> people = {"town": ["a1", "b1"] * 300, "income_bin": [bins[1], bins[5]] * 300}
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
+            >>> release = hr.release(hr.Counts.from_frame(tree, people), plan)
+            >>> release.cdf("income", place="town").shape
+            (24, 6)
+        """
+        asked = self._distributions(axis, place, by, areas, column, names, codes)
+        return asked.cdf(checked(confidence))
+
+    def count_between(  # noqa: PLR0913 - the parts of one question
+        self,
+        axis: str,
+        a: float,
+        b: float,
+        *,
+        place: str | None = None,
+        by: Mapping[str, str] | None = None,
+        areas: Any = None,
+        column: str | None = None,
+        names: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        confidence: Confidence = USUAL,
+    ) -> pl.DataFrame:
+        """Return how many records of each place have ``a <= value < b`` along a numeric axis.
+
+        Args:
+            axis: the numeric axis.
+            a: the lower end; -inf for the lower bound.
+            b: the upper end, above a; inf for the upper bound, which is inside.
+            place: a level of another axis, or levels, as in `quantiles`.
+            by: levels or columns of the other axes.
+            areas: of your own.
+            column: that holds the areas.
+            names: the column of their names.
+            codes: column → level or column of the release.
+            confidence: of each interval; where it is simultaneous, all of the frame hold at once.
+
+        Returns:
+            One row a place: its codes, ``count`` (released records; within a bin in proportion),
+            ``low`` and ``high``: the interval of the true count, however values lie within bins.
+
+        Raises:
+            TableError, ReleaseError: as `quantiles`, or a is not below b.
+
+        Example:
+            >>> towns = {"county": ["a", "a", "b"], "town": ["a1", "a2", "b1"]}
+            >>> place = hr.Axis.from_frame("place", towns, levels=["county", "town"])
+            >>> ranges = hr.Ranges.equal_width("income", 0, 800, 8)
+            >>> tree = hr.Tree([place, hr.numeric_axis(ranges, [2, 4])])
+            >>> bins = tree.axes[1].labels[-1]  # the codes of bins, in order
+            >>> people = {"town": ["a1", "b1"] * 300, "income_bin": [bins[1], bins[5]] * 300}
+            >>> plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
+            >>> release = hr.release(hr.Counts.from_frame(tree, people), plan)
+            >>> release.count_between("income", 0, 350, place="town").columns
+            ['town', 'count', 'low', 'high']
+        """
+        asked = self._distributions(axis, place, by, areas, column, names, codes)
+        return asked.count_between(a, b, checked(confidence))
+
+    def _distributions(
+        self,
+        axis: str,
+        place: str | None,
+        by: Mapping[str, str] | None,
+        areas: Any,
+        column: str | None,
+        names: str | None,
+        codes: Mapping[str, str] | None,
+    ) -> Distributions:
+        """Return what is asked of a numeric axis by place."""
+        tree, lookup = self.plan.tree, None
+        if areas is not None:
+            lookup = Lookup.of(tree, areas, column, names=names, codes=codes)
+        return Distributions.of(self.content, Places.of(self.plan, axis, place, by, lookup))
 
     def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
         """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
@@ -537,6 +707,12 @@ def check_confidence(confidence: object) -> None:
             f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
             f'their axes: cuboid(origin="region")'
         )
+
+
+def checked(confidence: Confidence | None) -> Confidence:
+    """Return a confidence, 95 % unless given; raise as `check_confidence`."""
+    check_confidence(confidence)
+    return confidence or USUAL
 
 
 def read_release(directory: str | Path) -> Release:

@@ -149,6 +149,16 @@ class Answers(ABC, Generic[Own]):
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums)."""
 
+    @abstractmethod
+    def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
+        """Return of all sums, listed or not, the counts, int64, and estimates, float64 (sums)."""
+
+    @abstractmethod
+    def each_variances(
+        self, content: Content, each: Sequence[Sums], on_fraction: OnFraction
+    ) -> list[Float64]:
+        """Return the variances of the same estimates, of each of several kinds of sums."""
+
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""
         del sums

@@ -16,7 +16,7 @@ from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import LeastSquares, upward
-from hedgerow.estimate.tree.sums import covariance, sums_of_leaves
+from hedgerow.estimate.tree.sums import covariance, sums_of_leaves, variance_of_sums
 from hedgerow.limits import MOST_NOISY_OF_SUMS
 from hedgerow.plan.chain import PlannedChain, PlannedSums
 from hedgerow.plan.cuboids import Survivors
@@ -124,6 +124,30 @@ class ChainAnswers(Answers[PlannedChain]):
         errors = CuboidErrors.of_sums(self.plan, sums.many, total)
         return numbers, counts, estimate, variance, replace(errors, allowance=allowance)
 
+    def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
+        """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
+        counts, estimates = np.zeros(sums.many, dtype=np.int64), np.zeros(sums.many)
+        told = _least_squares(sums, *measured_nodes(content.stored, self.design.outline))
+        counts[told[0]], estimates[told[0]] = told[1:3]
+        return counts, estimates
+
+    def each_variances(
+        self, content: Content, each: Sequence[Sums], on_fraction: OnFraction
+    ) -> list[Float64]:
+        """Return the variances of the same estimates, of each of several kinds of sums."""
+        nodes, layers = measured_nodes(content.stored, self.design.outline)
+        combined, variances = upward(layers), list[Float64]()
+        for sums in each:
+            keys, numbers, _ = sums.added(self.plan.tree.finest, nodes[-1])
+            own = np.zeros(sums.many)
+            for groups in _groups(sums, keys, numbers) if len(nodes[-1]) else ():
+                here = np.where(groups < 0, len(numbers), groups)
+                of = np.flatnonzero(np.bincount(here)[: len(numbers)])
+                own[numbers[of]] = variance_of_sums(layers, here, combined)[of]
+            variances.append(own)
+            on_fraction(len(variances) / len(each))
+        return variances
+
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).
 
@@ -172,18 +196,26 @@ def _least_squares(
     Returns:
         int64 (sums): their numbers; released counts; and float64 (sums): estimates and variances.
     """
-    tree, leaves, lookup = sums.plan.tree, nodes[-1], sums.lookup
-    keys, numbers, counts = sums.added(tree.finest, leaves)
-    if not len(leaves):
+    keys, numbers, counts = sums.added(sums.plan.tree.finest, nodes[-1])
+    if not len(nodes[-1]):
         return numbers, counts, *np.zeros((2, len(numbers)))
-    if lookup is None:
-        groups: Iterable[Int64] = [np.searchsorted(numbers, keys)]
-    else:
-        node, cell = np.divmod(keys, sums.cells)
-        areas = lookup.partitions(tree.axes[lookup.axis].size(lookup.level))
-        groups = (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
-    solution = sums_of_leaves(layers, groups, len(numbers))
+    solution = sums_of_leaves(layers, _groups(sums, keys, numbers), len(numbers))
     return numbers, counts, solution.estimate, solution.variance
+
+
+def _groups(sums: Sums, keys: Int64, numbers: Int64) -> Iterable[Int64]:
+    """Return for each group of sums that do not overlap that of each leaf, -1 for none.
+
+    Args:
+        sums: over areas, or any others.
+        keys: int64 (leaves): their keys.
+        numbers: of the sums that they are in.
+    """
+    if (lookup := sums.lookup) is None:
+        return [np.searchsorted(numbers, keys)]
+    node, cell = np.divmod(keys, sums.cells)
+    areas = lookup.partitions(sums.plan.tree.axes[lookup.axis].size(lookup.level))
+    return (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
 
 
 def covariance_of_nodes(layers: Sequence[Layer], cells: Sequence[tuple[Levels, int]]) -> Float64:

@@ -6,7 +6,7 @@ overlap. So cuboids, columns and areas are sums of one kind, numbered area by ar
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Int32, Int64, Levels, among
+from hedgerow.arrays import Array, Bool, Int32, Int64, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -61,6 +61,11 @@ class Groups:
         number[axis.ancestors(level)] = of_leaf
         return cls(level, number, len(codes), lambda groups: codes[groups].get_columns())
 
+    @classmethod
+    def apart(cls, level: int, is_in: Bool) -> "Groups":
+        """Return the nodes that are not in something, and those that are: bool (nodes)."""
+        return cls(level, is_in.astype(np.int64), 2, lambda _: [])
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -70,6 +75,7 @@ class Sums:
         plan: of the release.
         by: axis = level, or columns of an attribute; those that are not named are summed over.
         lookup: the areas, if any.
+        own: groups of an axis's nodes in the place of a level's, by the name of the axis.
 
     Raises:
         ReleaseError: no such axis or level, that of the areas, or too many sums over areas.
@@ -79,6 +85,7 @@ class Sums:
     plan: Plan
     by: Mapping[str, str]
     lookup: Lookup | None = None
+    own: Mapping[str, Groups] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         label_columns(self.plan, self.by)  # or an error that says which there are
@@ -106,7 +113,10 @@ class Sums:
     @cached_property
     def groups(self) -> tuple[Groups, ...]:
         """Of each axis; that of the areas is summed over."""
-        return tuple(Groups.of(axis, self.by.get(axis.name)) for axis in self.plan.tree.axes)
+        return tuple(
+            self.own.get(axis.name) or Groups.of(axis, self.by.get(axis.name))
+            for axis in self.plan.tree.axes
+        )
 
     @property
     def levels(self) -> Levels:
@@ -134,7 +144,7 @@ class Sums:
     @property
     def is_cuboid(self) -> bool:
         """Whether the sums are the cells of `levels`."""
-        return self.lookup is None and not is_off_tree(self.plan, self.by)
+        return self.lookup is None and not self.own and not is_off_tree(self.plan, self.by)
 
     def labelled(self, numbers: Int64, **columns: NDArray[np.generic]) -> pl.DataFrame:
         """Return sums with their areas and codes, a column each, before columns of their own."""

@@ -3,20 +3,21 @@
 A page shows them as a picture.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, log10
+from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
-from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.estimate.running_sums import Decoded
 from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, picture, shown, table
 from hedgerow.plan.cuboids import Survivors
@@ -24,6 +25,9 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
+from hedgerow.text import as_double
+
+RANK = Real("a quantile's rank", 0, 1, ReleaseError, ends="()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,118 +55,213 @@ class Quantile:
     high: float
 
 
+class CutErrors(Protocol):
+    """The variances of estimated counts between edges, by place where there are several."""
+
+    def between(self, first: Int64, last: Int64) -> Float64:
+        """Return the variances of counts of bins ``first <= bin < last``: (…, ranges), records²."""
+
+    def excess(self, share: float) -> Float64:
+        """Return the variances of ``y_b - share · T`` for the cuts 0 … K: (…, K + 1), records²."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cumulative:
-    """The counts before the edges 0 … K of a numeric axis.
+    """The counts before the edges 0 … K of a numeric axis, of a column alone or of many places.
 
     `released` are sums of released counts, which are not negative. `estimate` are the best linear
     unbiased estimates from all noisy counts (`hedgerow.estimate.tree.least_squares`); intervals
-    rest on these, so a released count may lie outside its interval.
+    rest on these, so a released count may lie outside its interval. Of many places everything has a
+    first dimension more, shown as …
 
     Attributes:
-        released: int64 (K + 1), records.
-        estimate: float64 (K + 1), records.
+        edges: float64 (K + 1): where bins begin and end.
+        released: int64 (…, K + 1), records.
+        estimate: float64 (…, K + 1), records.
         error: the variances of the estimates and of their differences.
         errors: what else is known of their errors: cuts sum many draws, as sums off the tree do.
+        known: bool (…): whether the number of all records is public.
     """
 
+    edges: Float64
     released: Int64
     estimate: Float64
-    error: CutError | Decoded
+    error: CutErrors
     errors: CuboidErrors
+    known: Bool
 
     @classmethod
     def of_release(cls, release: Content) -> "Cumulative":
-        """From the noisy counts of a release and its plan.
+        """From the noisy counts of a release of a column alone, and its plan.
 
         Raises:
+            TableError: the axis is not numeric.
             ReleaseError: the plan has several axes, measures survivors alone, or holds the counts
                 of a level public.
         """
         plan = release.plan
         _check(plan)
-        bins = plan.tree.finest
+        bins, edges = plan.tree.finest, ranges_of(plan.tree.axes[0]).edges
         every = answers_of(plan).cells(release.stored, [bins])[bins]
         released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0
             released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
         errors = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
-        return cls(released, estimate, cumulative_error(plan), errors)
+        known = np.array(errors.total is not None)
+        return cls(edges, released, estimate, cumulative_error(plan), errors, known)
 
     @property
     def bins(self) -> int:
         """K."""
-        return len(self.released) - 1
+        return len(self.edges) - 1
 
     @property
     def total(self) -> int:
-        """The released number of records."""
-        return int(self.released[-1])
+        """The released number of records, of all places."""
+        return int(self.released[..., -1].sum())
+
+    def as_place(self) -> "Cumulative":
+        """Return a column alone as the one place that it is."""
+        return replace(self, released=self.released[None], estimate=self.estimate[None])
+
+    def at_once(self, cells: int) -> "Cumulative":
+        """Return the same where simultaneous intervals are so many."""
+        return replace(self, errors=replace(self.errors, cells=cells))
 
     def between(self, first: Int64, last: Int64, confidence: Confidence) -> tuple[Int64, Int64]:
-        """Return lowest and highest counts of ``first <= bin < last``: int64 (ranges), records.
+        """Return lowest and highest counts of ``first <= bin < last``: int64 (…, ranges), records.
 
         Args:
             first: int64 (ranges), 0 … K.
             last: int64 (ranges), first … K.
-            confidence: of one interval, or of as many as there are bins.
+            confidence: of one interval, or of as many as `errors` has cells.
         """
-        estimate = self.estimate[last] - self.estimate[first]
-        return self.errors.interval(estimate, self.error.between(first, last), confidence)
+        estimate = self.estimate[..., last] - self.estimate[..., first]
+        variance = self.error.between(first, last)
+        low, high = self.errors.interval(estimate.ravel(), variance.ravel(), confidence)
+        return low.reshape(estimate.shape), high.reshape(estimate.shape)
 
     def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
         """Return lowest and highest counts before the edges 0 … K: as `between`."""
         cuts = np.arange(self.bins + 1)
         return self.between(np.zeros_like(cuts), cuts, confidence)
 
-    def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
-        """Return where ``y_b - share · T`` lies, for the cuts 0 … K: two float64 (K + 1), records.
+    def band(self, confidence: Confidence) -> tuple[Int64, Float64, Int64, Int64]:
+        """Return counts below the upper edges, their parts of the total, lowest and highest counts.
 
-        y_b is the true count before cut b and T the true total. Where T is public it is
+        Simultaneous intervals never fall.
+
+        Returns:
+            (…, K) each.
+        """
+        low, high = (each[..., 1:] for each in self.before(confidence))
+        if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
+            low = np.maximum.accumulate(low, axis=-1)
+            high = np.minimum.accumulate(high[..., ::-1], axis=-1)[..., ::-1]
+        counts = self.released[..., 1:]
+        return counts, counts / np.maximum(counts[..., -1:], 1), low, high
+
+    def count_between(
+        self, a: float, b: float, confidence: Confidence
+    ) -> tuple[Int64, Int64, Int64]:
+        """Return how many records have ``a <= value < b``, and lowest and highest numbers of them.
+
+        As `Distribution.count_between`.
+
+        Returns:
+            int64 (…) each.
+
+        Raises:
+            ReleaseError: a is not below b.
+        """
+        a, b = (as_double(end, "an end of a range", ReleaseError) for end in (a, b))
+        if not a < b:
+            raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
+        edges = self.edges
+        ends = np.clip([a, b], edges[0], edges[-1])
+        outer, inner = (
+            np.searchsorted(edges, ends, side="right") - 1,
+            np.searchsorted(edges, ends, side="left"),
+        )
+        if a <= edges[-1]:  # the last bin is closed
+            outer[0] = min(outer[0], self.bins - 1)
+        touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
+        first, last = np.array([touched, within]).T
+        low, high = self.between(first, last, confidence)
+        at = np.apply_along_axis(partial(np.interp, ends, edges), -1, self.released)
+        counts = np.round(at[..., 1] - at[..., 0]).astype(np.int64)
+        return counts, np.minimum(low[..., 1], high[..., 0]), high[..., 0]
+
+    def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
+        """Return where ``y_b - share · T`` lies, for the cuts 0 … K: float64 (…, K + 1), records.
+
+        y_b is the true count before cut b and T the true total. Where T is known it is
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
         """
-        if self.errors.total is not None:
-            low, high = self.before(confidence)
-            rank = ceil(share * self.errors.total)
-            return (low - rank).astype(np.float64), (high - rank).astype(np.float64)
-        part = float(share)
-        estimate = self.estimate - part * self.estimate[-1]
+        part, total = float(share), self.released[..., -1:]
+        estimate = self.estimate - part * self.estimate[..., -1:]
         reach = self.errors.half_width(self.error.excess(part), confidence)
-        return estimate - reach, estimate + reach
+        known = self.known[..., None]
+        if not known.any():
+            return estimate - reach, estimate + reach
+        ranks = -(-total.astype(object) * share.numerator // share.denominator)
+        low, high = ((each - ranks).astype(np.float64) for each in self.before(confidence))
+        return np.where(known, low, estimate - reach), np.where(known, high, estimate + reach)
 
-    def quantile(self, q: float, edges: Float64, confidence: Confidence) -> Quantile:
-        """Return what a part q of the records does not exceed, as `Distribution.quantile`.
+    def quantiles(self, q: float, confidence: Confidence) -> tuple[Float64, Float64, Float64]:
+        """Return what a part q of the records does not exceed, and the interval of the true value.
+
+        The interval spans the bins in which the true quantile can be by the intervals of
+        ``y - qN`` at their two cuts, each of which has its own variance, and the bin of the value
+        (`Distribution.quantile` says why they cover as often as they say). Bins that are possible
+        need not be neighbours: it is their hull. Where no records were released there is no value,
+        and the interval is the whole axis.
 
         Args:
             q: in (0, 1).
-            edges: float64 (K + 1): where the bins begin and end.
-            confidence: of its interval.
+            confidence: of one interval, or of all cuts of all places at once.
+
+        Returns:
+            float64 (…) each: the value, NaN where there is none; where the interval begins and
+            where it ends.
+        """
+        share, released, edges = Fraction(str(q)), self.released, self.edges
+        total = released[..., -1:].astype(object)  # exact, however long q is
+        wanted, below = total * share.numerator, share.denominator
+        ranks = np.maximum(-(-wanted // below), 1).astype(np.int64)
+        j = np.minimum((released < ranks).sum(axis=-1, keepdims=True), self.bins) - 1
+        before, behind = (
+            np.take_along_axis(released, cut, -1).astype(object) for cut in (j, j + 1)
+        )
+        inside = np.maximum(behind - before, 1) * below
+        part = np.minimum(((wanted - before * below) / inside).astype(np.float64), 1.0)
+        low, high = self.excess(share, confidence)
+        high[..., -1], low[..., 0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
+        possible = (high[..., 1:] >= 0) & (low[..., :-1] < 0)
+        possible |= (np.arange(self.bins) == j) | (total == 0)
+        first = np.argmax(possible, axis=-1)
+        last = self.bins - np.argmax(possible[..., ::-1], axis=-1)
+        value = np.where(total == 0, np.nan, edges[j] + (edges[j + 1] - edges[j]) * part)
+        return value[..., 0], edges[first], edges[last]
+
+    def quantile(self, q: float, confidence: Confidence) -> Quantile:
+        """Return what a part q of the records of a column alone does not exceed: as `quantiles`.
 
         Raises:
             ReleaseError: the released total is 0.
         """
         if self.total == 0:
             raise ReleaseError("the released total is 0; a distribution of nothing has no quantile")
-        share = Fraction(str(q))
-        wanted = share * self.total
-        j = int(np.searchsorted(self.released, max(ceil(wanted), 1))) - 1
-        below, inside = int(self.released[j]), int(self.released[j + 1] - self.released[j])
-        part = min(float((wanted - below) / inside), 1.0)
-        low, high = self.excess(share, confidence)
-        high[-1], low[0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
-        possible = np.append(np.flatnonzero((high[1:] >= 0) & (low[:-1] < 0)), j)
-        first, last = int(possible.min()), int(possible.max())
-        value = edges[j] + (edges[j + 1] - edges[j]) * part
-        return Quantile(float(q), float(value), float(edges[first]), float(edges[last + 1]))
+        return Quantile(float(q), *map(float, self.quantiles(q, confidence)))
 
 
 def _check(plan: Plan) -> None:
     if len(plan.tree.axes) != 1:
         names = ", ".join(axis.name for axis in plan.tree.axes)
         raise ReleaseError(
-            f"a distribution is of one numeric axis, and this release has {names}; sum over the "
-            "others with cuboid(...)"
+            f"a distribution is of one numeric axis, and this release has {names}; ask the release "
+            'for quantiles(AXIS, [0.5], place="…"), cdf(…) or count_between(…)'
         )
     if isinstance(plan.measure, Survivors):
         raise ReleaseError(
@@ -201,9 +300,9 @@ class Shown:
 
     def quartiles(self) -> str:
         """Return the median and the quartiles with their intervals: HTML."""
-        say, edges = self.say, self.ranges.edges
+        say = self.say
         lower, median, upper = (
-            self.cumulative.quantile(q, edges, Confidence()) for q in (0.25, 0.5, 0.75)
+            self.cumulative.quantile(q, Confidence()) for q in (0.25, 0.5, 0.75)
         )
         others = "\n".join(
             f"<div><dt>{say(f'release.distribution.{key}')}</dt>"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -24,9 +23,8 @@ from hedgerow.picture import (
 from hedgerow.plan.picture import title_of, unit_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.distribution.cumulative import Cumulative, Quantile
+from hedgerow.release.distribution.cumulative import RANK, Cumulative, Quantile
 from hedgerow.release.release import Release, read_release
-from hedgerow.text import as_double
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +123,9 @@ class Distribution:
             last row all), ``cdf`` (its part of the released total; 0 if that is 0), ``low`` and
             ``high``, the interval of ``count``, records. Simultaneous intervals never fall.
         """
-        cumulative = self.cumulative
-        low, high = (each[1:] for each in cumulative.before(confidence))
-        if confidence.simultaneous:  # all hold at once, so each bounds its neighbours
-            low = np.maximum.accumulate(low)
-            high = np.minimum.accumulate(high[::-1])[::-1]
-        count = cumulative.released[1:]
-        return pl.DataFrame(
-            {
-                "upper": self.ranges.edges[1:],
-                "count": count,
-                "cdf": count / max(cumulative.total, 1),
-                "low": low,
-                "high": high,
-            }
-        )
+        names = "count", "cdf", "low", "high"
+        columns = dict(zip(names, self.cumulative.band(confidence), strict=True))
+        return pl.DataFrame({"upper": self.ranges.edges[1:], **columns})
 
     def quantile(self, q: float, confidence: Confidence | None = None) -> Quantile:
         """Return the value that a part q of the records does not exceed.
@@ -159,8 +145,7 @@ class Distribution:
         Raises:
             ReleaseError: q is not in (0, 1), or the released total is 0.
         """
-        q = RANK(q)
-        return self.cumulative.quantile(q, self.ranges.edges, confidence or Confidence())
+        return self.cumulative.quantile(RANK(q), confidence or Confidence())
 
     def count_between(
         self, a: float, b: float, confidence: Confidence | None = None
@@ -182,23 +167,8 @@ class Distribution:
         Raises:
             ReleaseError: a is not below b.
         """
-        a, b = (as_double(end, "an end of a range", ReleaseError) for end in (a, b))
-        if not a < b:
-            raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
-        cumulative, edges = self.cumulative, self.ranges.edges
-        ends = np.clip([a, b], edges[0], edges[-1])
-        outer, inner = (
-            np.searchsorted(edges, ends, side="right") - 1,
-            np.searchsorted(edges, ends, side="left"),
-        )
-        if a <= edges[-1]:  # the last bin is closed
-            outer[0] = min(outer[0], cumulative.bins - 1)
-        touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
-        first, last = np.array([touched, within]).T
-        low, high = cumulative.between(first, last, confidence or Confidence())
-        at = np.interp(ends, edges, cumulative.released)
-        most = int(high[0])
-        return CountBetween(round(float(at[1] - at[0])), min(int(low[1]), most), most)
+        counted = self.cumulative.count_between(a, b, confidence or Confidence())
+        return CountBetween(*map(int, counted))
 
     def plot(self, confidence: Confidence | None = None) -> Any:
         """Return the picture of ``hedgerow distribution --picture``, a figure of matplotlib.
@@ -257,7 +227,6 @@ def read_distribution(directory: str | Path) -> Distribution:
 
 # A picture of a distribution: its CDF with the band of its intervals.
 
-RANK = Real("a quantile's rank", 0, 1, ReleaseError, ends="()")
 MOST_POINTS = 4_000
 
 
