@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import gcd, prod
+from math import ceil, gcd, log10, prod
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -126,6 +126,11 @@ class Ranges:
     def high(self) -> float:
         """The upper bound, which is inside."""
         return float(self.edges[-1])
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals a value is shown with: as many as the narrowest bin's width needs."""
+        return max(0, ceil(-log10(float(np.diff(self.edges).min()))))
 
     def bin(self, values: ArrayLike) -> Int32:
         """Return the bin of each value: int32 (values), which is the leaf of `axis`.

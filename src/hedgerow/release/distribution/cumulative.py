@@ -6,7 +6,6 @@ A page shows them as a picture.
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, log10
 from typing import Protocol
 
 import numpy as np
@@ -289,7 +288,7 @@ class Shown:
     """A distribution as its page shows it.
 
     Attributes:
-        cumulative: its counts before each edge.
+        cumulative: its counts before each edge, of a column alone or of one place.
         ranges: its bins.
         say: the texts of the page.
     """
@@ -305,7 +304,7 @@ class Shown:
             self.cumulative.quantile(q, Confidence()) for q in (0.25, 0.5, 0.75)
         )
         others = "\n".join(
-            f"<div><dt>{say(f'release.distribution.{key}')}</dt>"
+            f"<div><dt>{say(f'release.script.{key}')}</dt>"
             f"<dd><strong>{self._value(each.value)}</strong> {self._between(each)}</dd></div>"
             for key, each in (("lower", lower), ("upper", upper))
         )
@@ -321,8 +320,7 @@ class Shown:
 
     def _value(self, value: float) -> str:
         """Return a value with as many digits as the width of a bin allows."""
-        digits = max(0, ceil(-log10(float(np.diff(self.ranges.edges).min()))))
-        return self.say.numeral(f"{value:,.{digits}f}")
+        return self.say.numeral(f"{value:,.{self.ranges.decimals}f}")
 
     def _between(self, of: Quantile) -> str:
         low, high = self._value(of.low), self._value(of.high)
@@ -332,8 +330,9 @@ class Shown:
         """Return the distribution in a picture, and in figures: HTML."""
         cumulative, say, ranges = self.cumulative, self.say, self.ranges
         bins, edges = cumulative.bins, ranges.edges.tolist()
-        low, high = cumulative.before(Confidence())
-        part = cumulative.released / cumulative.total
+        low, high = (each.ravel() for each in cumulative.before(Confidence()))
+        released = cumulative.released.ravel()
+        part = released / cumulative.total
         under, over = np.minimum(np.stack([low, high]) / cumulative.total, 1.0)
         kept, listed = (
             np.unique(np.linspace(0, bins, min(bins, most) + 1).astype(int))
@@ -358,7 +357,7 @@ class Shown:
         rows = [
             [
                 say.numeral(f"{edges[i]:,.10g}"),
-                say.number(int(cumulative.released[i])),
+                say.number(int(released[i])),
                 say.between(int(low[i]), int(high[i])) if low[i] < high[i] else say("script.exact"),
             ]
             for i in listed[1:]

@@ -2,7 +2,7 @@
 
 const answer = document.getElementById("answer");
 const heading = document.querySelector("#counts h2");
-const quartiles = answer.querySelector(".beside") && [...answer.childNodes]; // while nothing else is asked for
+const quartiles = isColumn && answer.querySelector(".beside") && [...answer.childNodes]; // while nothing else is asked for
 const MOST_BUTTONS = 6, NEIGHBOURS = 3;
 const BETWEEN = isFlow ? " → " : " × ";
 const capital = (words) => words.slice(0, 1).toLocaleUpperCase(language) + words.slice(1);
@@ -57,7 +57,7 @@ function answerOf(place) {
       ...(item.isSum || item.isUnlisted ? [] : wholes(place)).map((whole) => [whole, shareIn(countOf(whole), item)]).filter(([, share]) => share)
         .map(([whole, share]) => make("p", { class: "share" }, isolated(sharedOut(whole)), ": ", ...shareOf({ share }))),
       actions(item)),
-    neighbours(place),
+    neighbours(place), spread(place, item),
   ].filter(Boolean);
 }
 

@@ -19,7 +19,8 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
     if distribution is not None:
         return distribution.quartiles()
     plan, say = seen.plan, words_of(seen.plan)
-    cells = seen.cells.get((0,) * len(plan.tree.axes))
+    whole = (0,) * len(plan.tree.axes)
+    cells, quartiles = seen.cells.get(whole), seen.quartiles.get(whole)
     told = ""
     if cells is not None and len(cells):
         ends = cells.counts, cells.low, cells.high
@@ -32,4 +33,5 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
         f"<div>\n<h2>{say('script.everything')}</h2>\n"
         f'<p class="figure"><strong>{say.number(total)}</strong> {shown(unit_of(plan))}</p>\n'
         f'<p class="interval">{told}</p>\n</div>'
+        f"{'' if quartiles is None else quartiles.terms(say)}"
     )

@@ -15,13 +15,13 @@ function grouped(items, size) {
   return [...groups.values()];
 }
 
-// The ranges of one axis within an area, which is split into them.
-function bars(items, area) {
-  const [begin, end] = codesBelow(0, area, area.k), possible = end - begin;
+// The ranges of the numeric axis within a view, which is split into them.
+function bars(items, view) {
+  const area = view[numeric], [begin, end] = codesBelow(numeric, area, area.k), possible = end - begin;
   const size = possible > MOST_BARS ? Math.ceil(possible / GROUPED_BARS) : 1;
-  const placed = items.map((item) => ({ ...item, spot: item.codes[0] - begin }));
-  const drawn = size > 1 ? grouped(placed, size) : placed;
-  const most = Math.max(...drawn.map((item) => (size > 1 ? item.count : Math.max(item.high, item.count))));
+  const placed = items.map((item) => ({ ...item, spot: item.codes[numeric] - begin }));
+  const drawn = size > 1 ? grouped(placed, size) : placed, areSums = size > 1 || items.some(({ isSum }) => isSum);
+  const most = Math.max(...drawn.map((item) => (areSums ? item.count : Math.max(item.high, item.count))));
   const up = (value) => `${100 * Math.min(1, value / most)}%`;
   const at = new Map(drawn.map((item) => [item.spot, item]));
   const columns = [];
@@ -31,16 +31,16 @@ function bars(items, area) {
       columns.push(make("span", { class: "bar" }));
       continue;
     }
-    const body = make("i", { class: (size > 1 ? "s1" : `s${reliability(item)}`) + doubt(item) });
-    const reach = size > 1 ? null : make("s");
+    const body = make("i", { class: (areSums ? "s1" : `s${reliability(item)}`) + doubt(item) });
+    const reach = areSums ? null : make("s");
     body.style.height = up(item.count);
     if (reach) Object.assign(reach.style, { bottom: up(item.low), height: up(item.high - item.low) });
     columns.push(opener(item, "bar", body, reach));
   }
-  const what = size > 1 ? say("bars_grouped", { bars: drawn.length, size }) : say("bars_each", { bars: drawn.length });
+  const what = size > 1 ? say("bars_grouped", { bars: drawn.length, size }) : say(areSums ? "bars_summed" : "bars_each", { bars: drawn.length });
   const picture = make("div", { class: "bars", role: "group", "aria-label": say("bars", { what }) }, ...columns);
   const ends = make("div", { class: "ends", "aria-hidden": "true" },
-    ...[begin, end - 1].map((code) => make("span", {}, label(0, area.k, code))));
+    ...[begin, end - 1].map((code) => make("span", {}, label(numeric, area.k, code))));
   const key = size > 1 ? make("p", {}, say("bar_sums", { size })) : sureKey(items);
   return { nodes: [make("div", {}, picture, ends), key], draw: () => roam(picture, "button") };
 }

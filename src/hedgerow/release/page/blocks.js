@@ -1,6 +1,7 @@
 // Counts and codes out of the blocks of the page, each when it is first needed.
 
-const { axes, unit, numeric } = facts;
+const { axes, unit, numeric } = facts; // the last, where there is one, is the axis of a numeric column
+const isColumn = numeric === 0 && axes.length === 1;
 const held = new Map();
 let sure = 1; // which of the levels of `facts.sure` intervals are shown at
 standing.sure = facts.sure[sure];
@@ -114,15 +115,15 @@ async function readCuboid(levels) {
     return codes;
   };
   const ends = n ? await readEnds(name, low, high) : { low, high };
-  const cuboid = { flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts, exact };
+  const cuboid = { quartiles: await readQuartiles(name), flat, sizes, codesOf, count, get low() { return ends.low; }, get high() { return ends.high; }, unbiased, doubts, exact };
   held.set(`cuboid-${name}`, cuboid);
   return cuboid;
 }
 
 // What is said of a cell: its count and interval, and whether no noise is in it; where that is
-// contradicted, also its estimate.
-const valueAt = ({ count, low, high, unbiased, doubts, exact }, i) =>
-  ({ count: count[i], low: low[i], high: high[i], isExact: exact.has(i), unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
+// contradicted, also its estimate; and how a numeric column is distributed within it.
+const valueAt = ({ count, low, high, unbiased, doubts, exact, quartiles }, i) =>
+  ({ quartiles: quartiles ? quartiles(i) : undefined, count: count[i], low: low[i], high: high[i], isExact: exact.has(i), unbiased: unbiased[i], estimate: doubts.has(i) ? unbiased[i] : undefined });
 
 // The codes of the levels of a cuboid, and of those above them, as far as the page has them.
 async function readLevels(levels) {

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.arrays import Int64, Levels
+from hedgerow.distribution.bins import ranges_of
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
@@ -31,7 +32,7 @@ from hedgerow.release.directory.measurements import (
     counts_file,
     read_counts,
 )
-from hedgerow.release.directory.stored import read_nodes
+from hedgerow.release.directory.stored import OnDisk, read_nodes
 from hedgerow.release.page.carried import (
     OTHERS,
     Block,
@@ -41,6 +42,7 @@ from hedgerow.release.page.carried import (
     level_block,
     other_intervals,
 )
+from hedgerow.release.page.quartiles import Quartiles, quartiles_of
 from hedgerow.release.page.words import level_labels, source, unit_of, words_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
@@ -66,30 +68,37 @@ class Carried:
 
     Attributes:
         plan: of the release.
-        numeric: whether all codes of all levels are carried, as ranges of a column.
+        numeric: the axis whose codes are ranges of a column, all of which are carried; None where
+            there is none.
         cells: for each carried cuboid its cells; all coarser cuboids of the workload are carried,
             too.
         used: for each axis and level the codes that occur.
+        quartiles: of the column by cells of the other axes, where their errors are known.
         blocks: names and texts, see `hedgerow.release.page.carried`.
     """
 
     plan: Plan
-    numeric: bool = False
+    numeric: int | None = None
     cells: dict[Levels, Cells] = field(default_factory=dict)
     used: Used = field(default_factory=dict)
+    quartiles: dict[Levels, Quartiles] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
 
     @property
     def start(self) -> Levels:
         """The cuboid that is shown first: the coarsest of two axes, or the nearest to that.
 
-        Along a chain it is the coarsest that has several counts.
+        Along a chain it is the coarsest that has several counts, and beside a column the coarsest
+        places.
         """
-        axes, wanted = self.plan.tree.axes, 1 if self.plan.is_chain else 2
+        axes, is_beside = self.plan.tree.axes, self.numeric is not None
+        is_beside &= len(axes) > 1
+        wanted = 1 if self.plan.is_chain or is_beside else 2
 
-        def rank(levels: Levels) -> tuple[int, int, list[int]]:
+        def rank(levels: Levels) -> tuple[bool, int, int, list[int]]:
             wide = sum(axis.size(k) > 1 for axis, k in zip(axes, levels, strict=True))
-            return abs(wide - wanted), sum(levels), [-k for k in levels]
+            is_split = is_beside and levels[self.numeric or 0] > 0
+            return is_split, abs(wide - wanted), sum(levels), [-k for k in levels]
 
         return min(self.cells, key=rank, default=(0,) * len(axes))
 
@@ -102,7 +111,8 @@ class Carried:
     def level_block(self, axis: int, level: int) -> Block:
         """Return the block of the codes of a level that occur."""
         used, above = (self.used[axis, k] for k in (level, level - 1))
-        text = level_block(self.plan.tree.axes[axis], level, used, above, numeric=self.numeric)
+        numeric = axis == self.numeric
+        text = level_block(self.plan.tree.axes[axis], level, used, above, numeric=numeric)
         return f"level-{axis}-{level}", text
 
     def facts(self) -> Json:
@@ -124,7 +134,10 @@ class Carried:
             "zeros": bool(plan.facts) or any(plan.public or ()),
             "released": list(plan.levels),
         }
-        return facts | ({"numeric": True} if self.numeric else {})
+        if self.numeric is None:
+            return facts
+        ranges = ranges_of(axes[self.numeric])
+        return facts | {"numeric": self.numeric, "digits": ranges.decimals}
 
     def first_counts(self) -> str:
         """Return the first counts as a table with its margins, for readers without scripts."""
@@ -152,23 +165,25 @@ class Carried:
         return [shown(label) for label in area_labels(self.plan.tree.axes[axis], level, codes)]
 
     def _list(self, levels: Levels) -> str:
-        cells, few, is_chain = self.cells[levels], slice(MOST_ROWS), self.plan.is_chain
-        name, every = shown(self.plan.label_of(levels)), len(cells)
-        headings = [name, *self._headings("count", "interval", "unbiased")]
-        columns = len(headings) - is_chain
-        between = " › " if is_chain else " → "
+        say, cells, is_chain = self._say, self.cells[levels], self.plan.is_chain
+        name, every, between = shown(self.plan.label_of(levels)), len(cells), " → "
+        headings = self._headings("count", "interval", "unbiased")
+        told = [cells.sentence(say, i, worded=not is_chain) for i in range(min(every, MOST_ROWS))]
+        if is_chain:
+            headings, told, between = headings[:-1], [each[:-1] for each in told], " › "
+        if (quartiles := self.quartiles.get(levels)) is not None:
+            column = shown(quartiles.name)
+            headings.append(say("release.first.median", name=column, sure=percent(USUAL)))
+            told = [[*each, quartiles.median(say, i)] for i, each in enumerate(told)]
         labels = [
-            self._labels(a, k, places[few])
+            self._labels(a, k, places[: len(told)])
             for (a, k), places in zip(enumerate(levels), cells.places, strict=True)
             if k
         ]
-        rows = [
-            [between.join(path), *cells.sentence(self._say, i, worded=not is_chain)][:columns]
-            for i, path in enumerate(zip(*labels, strict=True))
-        ]
+        paths = map(between.join, zip(*labels, strict=True))
+        rows = [[path, *each] for path, each in zip(paths, told, strict=True)]
         key = "release.first.list" if len(rows) == every else "release.first.part"
-        caption = self._say(key, name=name, rows=len(rows), every=every)
-        return table(self._say, caption, headings[:columns], rows)
+        return table(say, say(key, name=name, rows=len(rows), every=every), [name, *headings], rows)
 
     def _margin(self, levels: Levels, axis: int) -> list[list[str]]:
         """Return the counts of a pair's margin in words: sums alone where it was not released."""
@@ -200,24 +215,26 @@ class Carried:
         return table(say, caption, [corner(*names), *words, *labels[1]], lines)
 
 
-def carry(folder: Path, plan: Plan, listed: Sequence[int], *, numeric: bool) -> Carried:
+def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Carried:
     """Return the cuboids that fit, each proved to add up to the coarser ones.
 
     Args:
-        folder: of the release.
-        plan: of the release.
+        release: whose.
         listed: how many counts the file of each cuboid lists.
-        numeric: whether all codes of all levels are carried.
+        numeric: the axis of which all codes of all levels are carried, as ranges of a column.
 
     Raises:
         ReleaseError: codes that are not in the domain or in no coarser cuboid, cells that are not
             in their order, or cuboids that do not add up.
     """
-    tree, rows = plan.tree, dict(zip(plan.levels, listed, strict=True))
+    folder, plan, tree = release.folder, release.plan, release.plan.tree
+    rows = dict(zip(plan.levels, listed, strict=True))
     made = Carried(plan, numeric, used={(a, 0): ROOT for a in range(len(tree.axes))})
     room, left = MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
     for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
-        above, is_wide = _above(plan, levels), numeric and tree.cells(levels) > MOST_NODES_OF_A_PAGE
+        above = _above(plan, levels)
+        ranges = 0 if numeric is None else tree.axes[numeric].size(levels[numeric])
+        is_wide = ranges > MOST_NODES_OF_A_PAGE
         if rows[levels] > left or is_wide or not all(each in made.cells for each in above):
             continue
         nodes = read_nodes(folder, tree, levels)
@@ -238,7 +255,24 @@ def carry(folder: Path, plan: Plan, listed: Sequence[int], *, numeric: bool) -> 
         made.used.update(grown.used)
         made.cells[levels] = cells
         made.blocks.extend(blocks)
+    if numeric is not None and len(tree.axes) > 1:
+        _carry_quartiles(release, made, numeric, room)
     return made
+
+
+def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) -> None:
+    """Add the quartiles of a column in the cells of the other axes, in so many characters."""
+    for levels, cells in made.cells.items():
+        if levels[numeric] or not len(cells):
+            continue
+        quartiles = quartiles_of(release, numeric, levels, made.nodes(levels, cells).codes)
+        if quartiles is None:
+            continue
+        name, text = quartiles.block(levels)
+        if len(text) <= room:
+            room -= len(text)
+            made.quartiles[levels] = quartiles
+            made.blocks.append((name, text))
 
 
 def _above(plan: Plan, levels: Levels) -> Sequence[Levels]:
@@ -260,7 +294,7 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     for a, (axis, finest) in enumerate(zip(made.plan.tree.axes, levels, strict=True)):
         own = np.unique(nodes.codes[a]).astype(np.int64)
         for level in range(finest, 0, -1):
-            every = np.arange(axis.size(level)) if made.numeric else own
+            every = np.arange(axis.size(level)) if a == made.numeric else own
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")

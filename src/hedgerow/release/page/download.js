@@ -29,8 +29,14 @@ const measuresOf = ({ measured }) => [
 const sharesOf = ({ share = {} }) => [["share", six(share.value)], [`share_low_${facts.sure[sure]}`, six(share.low)], [`share_high_${facts.sure[sure]}`, six(share.high)],
   ["share_of", whereOf(shown.view) || say("the_total")]];
 
+const mediansOf = (item) => {
+  const { value, low, high } = medianOf(item) || {};
+  return [["median", value], [`median_low_${facts.sure[sure]}`, low], [`median_high_${facts.sure[sure]}`, high]];
+};
+
 function csv(items) {
-  const moreOf = items[0].measured ? measuresOf : items.some(({ share }) => share) ? sharesOf : () => [];
+  const more = [...(items[0].measured ? [measuresOf] : items.some(({ share }) => share) ? [sharesOf] : []), ...(items.some((item) => medianOf(item) && !isColouredByMedian(item)) ? [mediansOf] : [])];
+  const moreOf = (item) => more.flatMap((own) => own(item));
   const head = [...headingsOf(items[0]), "count", "unbiased_estimate", `low_${facts.sure[sure]}`, `high_${facts.sure[sure]}`, "reliability", "contradicted", ...moreOf(items[0]).map(([name]) => name)];
   const lines = items.map((item) => [
     ...areasIn(item), item.count, item.unbiased, item.low, item.high, RELIABILITY[reliability(item)], Number(isContradicted(item)), ...moreOf(item).map(([, value]) => value),

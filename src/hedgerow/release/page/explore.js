@@ -162,7 +162,7 @@ function draw(every = false) {
       : say(cells > listed ? "listed_some" : "listed_all", { listed, cells });
     const most = few.found.length < listed ? ` ${say("below_largest", { number: MOST_LISTED })}` : "";
     const line = make("p", { class: "readout", "aria-hidden": "true" }, say("hint"));
-    if (split.length === 1 && items.length) picture = numeric ? bars(items, view[0]) : drawers.map((drawn) => drawn(view, split[0], items)).find(Boolean) || map(items);
+    if (split.length === 1 && items.length) picture = split[0] === numeric ? bars(items, view) : drawers.map((drawn) => drawn(view, split[0], items)).find(Boolean) || map(items);
     if (split.length === 2 && items.length) picture = crossed(view, part, split, every);
     const rows_ = listing(items, say("caption", { name: where || say("everything"), by: name, note: `${note}${most}` }), name, `${note}${most}`);
     const isBeside = split.length === 1 && picture;
@@ -207,7 +207,7 @@ const choose = (item, then) => go({ place: item.place, view: after(shown.view, i
 // All that is read before a state can be drawn.
 async function load({ place, view }) {
   const split = splitAxes(view), near = opened(place);
-  const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...[...above(place), ...wholes(place)].map(levelsOf), ...(near ? [splitInto(near)] : [])];
+  const some = [levelsOf(place), levelsOf(view), splitInto(view), ...split.map((a) => cuboidOf(view, [a])), ...[...above(place), ...wholes(place)].map(levelsOf), ...(near ? [splitInto(near)] : []), ...(values && rangesOf(place) ? [rangesOf(place)] : [])];
   for (const levels of [...some, ...split.map((a) => alone(view, a)), ...some.filter((one) => !isCarried(one)).map((one) => below(one)[0] || everything.map(() => 0))]) {
     if (isCarried(levels)) await readCuboid(levels);
   }

@@ -2,7 +2,7 @@
 
 const box = document.getElementById("explorer");
 const ROWS = 12;
-let order = numeric ? "code" : "size";
+let order = null; // of the rows, once somebody has chosen one
 let shown = null; // the place and the view around it
 let focus = null; // what to focus when the next view is there
 let redraw = null, width = innerWidth;
@@ -26,6 +26,8 @@ const COLUMNS = [
   { words: () => say("interval"), kind: "n", cell: (item) => [interval(item)] },
   { words: () => sharedOut(shown.view), kind: "n", cell: shareOf, isThere: (items) => items.some(({ share, measured }) => share && !measured) },
   { words: ({ name }) => capital(name), kind: "n", cell: ({ measured }) => partOf(measured), isThere: (items) => items.some(({ measured }) => measured) },
+  { words: medianName, kind: "n", cell: (item) => (medianOf(item) ? [make("b", {}, values.format(medianOf(item).value)), " ", make("small", {}, spreadOf(medianOf(item)))] : []),
+    isThere: (items) => items.some((item) => medianOf(item) && !isColouredByMedian(item)) },
   { words: (measured) => say("reliability") + (measured ? ` (${measured.short.toLocaleLowerCase(language)})` : ""), cell: (item) => (item.measured && item.measured.value === undefined ? [item.measured.untold] : sureMark(shownOf(item))) },
 ];
 
@@ -36,14 +38,15 @@ function listing(items, caption, heading_, note) {
     make("th", { scope: "row" }, make("button", { type: "button", class: "open", click: (event) => choose(item, event.detail ? null : "here") }, isolated(item.name))),
     ...columns.map(({ head, kind, cell }) => make("td", { class: kind, "data-of": head }, ...cell(item))));
   const fill = () => {
+    const now = order || (String(splitAxes(shown.view)) === String(numeric) ? "code" : "size"); // ranges have an order
     const words = wordsIn(sought);
     const sorted = items.filter((item) => words.every((word) => plain(item.name).includes(word)));
-    if (order === "size") sorted.sort((a, b) => b.count - a.count);
+    if (now === "size") sorted.sort((a, b) => b.count - a.count);
     const left = sorted.length - rows;
     const head = [[heading_], ...columns.map(({ head: own, kind }) => [own, kind])].map(([own, kind]) => make("th", { scope: "col", class: kind }, own));
     const choice = make("select", { "aria-label": say("order"), change: (event) => { order = event.target.value; fill(); holder.querySelector("select").focus(); } },
-      make("option", { value: "size", selected: order === "size" }, say("largest_first")),
-      make("option", { value: "code", selected: order === "code" }, say("by_code")));
+      make("option", { value: "size", selected: now === "size" }, say("largest_first")),
+      make("option", { value: "code", selected: now === "code" }, say("by_code")));
     const field_ = make("input", { type: "search", autocomplete: "off", value: sought, input: (event) => {
       sought = event.target.value;
       rows = ROWS;

@@ -1,4 +1,5 @@
-// What colours a map: counts, their shares of what each area has in all, or how many a square kilometre.
+// What colours a map: counts, their shares of what each area has in all, how many a square kilometre, or
+// the medians of a column.
 
 // What the areas of a view can be coloured by: what it is called, its figures, and their intervals.
 function kindsOf(view, a, items) {
@@ -9,10 +10,12 @@ function kindsOf(view, a, items) {
     if (!size) return undefined;
     return { value: count / size, low: least / size * (1 - ROUGHLY), high: most / size * (1 + ROUGHLY) };
   };
+  const scaled = (item) => (medianOf(item) && medianOf(item).low >= 0 && medianOf(item).value > 0 ? medianOf(item) : undefined); // of what can be below 0 no part is told
   return [
     { key: "count", short: say("count"), name: unit, write: compact.format },
     { key: "share", short: say("map_share"), name: say("share_of_area"), write: percent, most: 1, isWhole: false, at: facts.sure[sure], untold: RELIABILITY[NOISE], of: (item) => isPart && shareIn(countOf(within(item.place, whole)), item) },
     { key: "per_km2", short: say("map_density"), name: say("per_km2", { unit }), write: short.format, isWhole: false, at: facts.sure[sure], untold: "–", of: density },
+    { key: "median", short: say("map_median"), name: values && medianName(), write: values && values.format, isWhole: false, at: facts.sure[sure], untold: "–", of: scaled },
   ].filter(({ of }) => !of || items.some(of));
 }
 

@@ -12,12 +12,13 @@ function opener(item, kind, ...children) {
       if (choosesFirst(event)) chooseCell(item, event.currentTarget);
       else if (item.place) choose(item, event.detail === 0 ? "first" : null);
     },
-    focus: () => readOut(item), mouseenter: () => box.querySelector(".chosen") || readOut(item),
+    focus: (event) => readOut(item, event.currentTarget), mouseenter: (event) => box.querySelector(".chosen") || readOut(item, event.currentTarget),
   }, make("span", { class: "seen", "aria-hidden": "true" }, ...children));
 }
 
-function readOut(item) {
-  const panel = box.querySelector(".reading"), line = box.querySelector(".readout");
+function readOut(item, by) {
+  const around = by && by.closest("figure"), line = (around || box).querySelector(".readout");
+  const panel = around ? null : box.querySelector(".reading");
   if (panel) panel.replaceChildren(...reading(item));
   else if (line) line.replaceChildren(make("b", {}, isolated(item.name)), sentence(item));
   for (const one of box.querySelectorAll(".pointed")) one.classList.remove("pointed");

@@ -27,13 +27,14 @@ const isSame = (one, other) => areasOf(one) === areasOf(other) && String(one.map
 const isFlow = axes.length === 2 && String(axes[0].levels) === String(axes[1].levels);
 
 // The cuboids that the page carries below some levels: first what is split along one axis, of flows
-// along the other end, along the first of several; and last what has no more counts than is split.
+// along the other end, along the first of several, the ranges of a column after all others; and last
+// what has no more counts than is split.
 function below(levels) {
   const grows = (k, a) => facts.sizes[a][k] > facts.sizes[a][levels[a]];
   const rank = (one) => {
     const split = [...axes.keys()].filter((a) => one[a] > levels[a]);
     const again = isFlow && split.some((a) => levels[a] > 0), isIdle = !one.some(grows);
-    return [split.length, isIdle, again, split[0], depthOf(one)].reduce((sum, part) => 100 * sum + Number(part), 0);
+    return [split.length, isIdle, again, split[0] === numeric, split[0], depthOf(one)].reduce((sum, part) => 100 * sum + Number(part), 0);
   };
   return facts.cuboids.filter((one) => isCoarser(levels, one)).sort((x, y) => rank(x) - rank(y));
 }
@@ -163,7 +164,7 @@ async function asked(hash) {
     const around = scope || (given.by ? place : usual(place));
     const levels = given.by ? given.by.split("-").map(Number) : splitInto(usual(place));
     const fits = levels.length === axes.length && isWithin(levelsOf(around), levels) && facts.released.some((one) => keyOf(one) === keyOf(levels));
-    return { place, view: fits ? among(around, levels) : usual(place), map: ["share", "per_km2"].find((one) => one === given.map) };
+    return { place, view: fits ? among(around, levels) : usual(place), map: ["share", "per_km2", "median"].find((one) => one === given.map) };
   } catch {
     return null;
   }

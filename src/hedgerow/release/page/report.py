@@ -24,13 +24,14 @@ from hedgerow.release.page.carried import carry_maps, parts_of
 from hedgerow.release.page.cuboids import carry
 from hedgerow.release.page.levels import cuboid_facts
 from hedgerow.release.page.price import curves, in_a_hundred
+from hedgerow.release.page.quartiles import shown_whole
 from hedgerow.release.page.words import words_of
 
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""
 SHARED = (
-    "blocks.js", "places.js", "sentences.js", "answer.js", "pictures.js", "bars.js", "grid.js",
-    "keys.js", "search.js", "download.js", "listing.js",
+    "blocks.js", "places.js", "sentences.js", "spread.js", "answer.js", "pictures.js", "bars.js",
+    "grid.js", "keys.js", "search.js", "download.js", "listing.js",
 )  # fmt: skip
 _BLOCKS = re.compile(f"(?<={BLOCK[1]})([A-Za-z0-9+/=]+)(?={BLOCK[2]})")
 """What blocks of a page hold, which splits it into pieces beside them and these."""
@@ -75,15 +76,19 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     """
     facts, say = cuboid_facts(folder, plan), words_of(plan)
     is_column = plan.is_chain and words.is_numeric(plan.tree)
-    seen = carry(folder, plan, [each.listed for each in facts], numeric=is_column)
+    numeric = words.numeric_axis(plan.tree) if is_column or len(plan.tree.axes) > 1 else None
+    release = OnDisk(folder, plan, estimator)
+    seen = carry(release, [each.listed for each in facts], numeric=numeric)
     carried, total, title = list(seen.cells), facts[0].total or 0, words.title(plan)
     maps, shapes = carry_maps(plan)
-    shown = cumulative.shown_in(OnDisk(folder, plan, estimator)) if is_column else None
+    shown = None
+    if numeric is not None:
+        shown = cumulative.shown_in(release) if is_column else shown_whole(release, numeric)
     body = Template(spoken(_part("page.html"), say)).substitute(
         heading=words.in_its_language(plan, title),
         publisher=publisher(plan),
         by=words.dated(plan),
-        answer=first_answer(seen, total, shown),
+        answer=first_answer(seen, total, shown if is_column else None),
         counts=seen.first_counts(),
         distribution="" if shown is None else shown.section(),
         sure=levels.sure_table(plan, facts),

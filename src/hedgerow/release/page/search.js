@@ -25,7 +25,7 @@ const RANGE = /\[([^ ,]+)( or less)?, ([^ )\]]+)( or more)?([)\]])/; // as their
 
 // The ranges of a column that hold a number, the narrowest first; none where the words are no number.
 function holding(areas, query) {
-  const value = numeric && query.trim() ? Number(query.replaceAll(MARKS.group, "").replace(/\s/g, "").replace(MARKS.decimal, ".")) : NaN;
+  const value = isColumn && query.trim() ? Number(query.replaceAll(MARKS.group, "").replace(/\s/g, "").replace(MARKS.decimal, ".")) : NaN;
   const isIn = ({ a, c, code }) => {
     const [, low, less, high, more, end] = RANGE.exec(wholeCode(a, c, code)) || [];
     return (less || Number(low) <= value) && (more || value < Number(high) || (end === "]" && value === Number(high)));
@@ -79,7 +79,7 @@ const levelsIn = (place) => place.map(({ c }, a) => (c ? levelName(a, c) : null)
 // A field and the places that it finds: arrow keys move among them, Enter goes to one, or first to the
 // list where several may be meant.
 function finder() {
-  const told = say(numeric ? "find_range" : axes.length > 1 ? "find_pair" : "find_one");
+  const told = say(isColumn ? "find_range" : axes.length > 1 ? "find_pair" : "find_one");
   const list = make("ul", { id: "found", role: "listbox", "aria-label": told, hidden: true }), said = make("span", { class: "unseen", role: "status" });
   let found = [], at = -1;
   const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };

@@ -9,6 +9,7 @@ const doubt = (item) => isContradicted(item) ? " doubt" : "";
 function sentence(item) {
   if (item.of > 1) return say("sentence_ranges", { count: item.count, ranges: item.of });
   if (item.isUnlisted) return `: ${zero()}`;
+  if (item.isSum) return say("sentence", { count: item.count, sure: say("is_sum") });
   const sure = item.isExact ? interval(item) : `${say("interval")} ${interval(item)}, ${RELIABILITY[reliability(item)]}`;
   return say("sentence", { count: item.count, sure: isContradicted(item) ? `${sure}; ${contradiction(item)}` : sure }) + measuredWords(item);
 }

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isinf
 
-from hedgerow.distribution.bins import ranges_of
-from hedgerow.errors import TableError
+from hedgerow.distribution.bins import numeric_axes
 from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
@@ -37,16 +36,15 @@ def unit_of(plan: Plan) -> str:
     return plan.description.unit or words_of(plan)("release.records")
 
 
+def numeric_axis(tree: Tree) -> int | None:
+    """Return the last axis of a tree whose codes say their ranges, by its number, if any does."""
+    known = numeric_axes([axis for axis in tree.axes if " [" in axis.labels[-1][0]])
+    return max((i for i, axis in enumerate(tree.axes) if axis.name in known), default=None)
+
+
 def is_numeric(tree: Tree) -> bool:
     """Return whether a tree is of one numeric axis, whose codes say their ranges."""
-    axis = tree.axes[0]
-    if len(tree.axes) > 1 or " [" not in axis.labels[-1][0]:
-        return False
-    try:
-        ranges_of(axis)
-    except TableError:
-        return False
-    return True
+    return len(tree.axes) == 1 and numeric_axis(tree) is not None
 
 
 def level_labels(plan: Plan, axis: Axis) -> list[str]:

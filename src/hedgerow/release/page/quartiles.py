@@ -1,0 +1,122 @@
+"""How a numeric column is distributed within the places of a page: quartiles, and how sure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.distribution.bins import ranges_of
+from hedgerow.errors import ReleaseError
+from hedgerow.limits import LARGEST_DOUBLE
+from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.markup import shown
+from hedgerow.release.directory.cuboid_errors import USUAL
+from hedgerow.release.directory.stored import Content
+from hedgerow.release.distribution.cumulative import Shown
+from hedgerow.release.distribution.places import Distributions, Places
+from hedgerow.release.page.carried import OTHERS, Block, block, folded, varints
+from hedgerow.tables.tree import cell_numbers
+
+RANKS = (0.25, 0.5, 0.75)
+SURE = tuple(sorted((USUAL, *OTHERS), key=lambda each: each.coverage))
+"""The intervals that a reader can choose, the narrowest first."""
+ROUND_OFF = 1e-6
+"""Steps: of edges in floating point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quartiles:
+    """The quartiles of a numeric column in cells of the other axes, in whole steps of its values.
+
+    Attributes:
+        name: of the column.
+        decimals: a step is one of so many decimals.
+        value: int64 (3, cells): where released counts reach a quarter, a half and three quarters.
+        low, high: int64 (3, 3, cells): by rank and confidence where the true ones are, rounded
+            outwards.
+    """
+
+    name: str
+    decimals: int
+    value: Int64
+    low: Int64
+    high: Int64
+
+    def block(self, levels: Levels) -> Block:
+        """Return the block of a cuboid: by rank values, and how far from these intervals reach."""
+        parts = list[bytes]()
+        for value, low, high in zip(self.value, self.low, self.high, strict=True):
+            ends = (each for pair in zip(value - low, high - value, strict=True) for each in pair)
+            parts += [varints(folded(each)) for each in (value, *ends)]
+        return f"quartiles-{'-'.join(map(str, levels))}", block(parts)
+
+    def sentence(self, say: Catalogue, cell: int, rank: int) -> tuple[str, str]:
+        """Return a quartile and its usual interval in words: HTML."""
+        usual = SURE.index(USUAL)
+        ends = self.low[rank, usual, cell], self.high[rank, usual, cell]
+        low, high = (self._value(say, end) for end in ends)
+        return self._value(say, self.value[rank, cell]), say("script.from_to", low=low, high=high)
+
+    def median(self, say: Catalogue, cell: int) -> str:
+        """Return the median of a cell, and its interval in small type: HTML."""
+        return "{}<small>{}</small>".format(*self.sentence(say, cell, RANKS.index(0.5)))
+
+    def _value(self, say: Catalogue, steps: int) -> str:
+        return say.numeral(f"{steps / 10**self.decimals:,.{self.decimals}f}")
+
+    def terms(self, say: Catalogue) -> str:
+        """Return the quartiles of the first cell as a list of terms: HTML."""
+        names = (
+            say("release.script.median_of", name=shown(self.name)),
+            *(say(f"release.script.{key}") for key in ("lower", "upper")),
+        )
+        each = (self.sentence(say, 0, rank) for rank in (1, 0, 2))
+        lines = "\n".join(
+            f"<div><dt>{name}</dt><dd><strong>{value}</strong> {between}</dd></div>"
+            for name, (value, between) in zip(names, each, strict=True)
+        )
+        sure = say("release.script.quartiles_sure", sure=round(100 * USUAL.coverage))
+        return f'<dl class="beside">{lines}\n<div><dd>{sure}</dd></div></dl>'
+
+
+def quartiles_of(
+    release: Content, numeric: int, levels: Levels, codes: Sequence[Int32]
+) -> Quartiles | None:
+    """Return the quartiles of cells of a cuboid; None where no errors of theirs are known.
+
+    Args:
+        release: whose.
+        numeric: the axis of the column.
+        levels: of a cuboid in which that is summed over.
+        codes: of the cells, all of which have counts above 0.
+    """
+    tree = release.plan.tree
+    ranges, numbers = ranges_of(tree.axes[numeric]), cell_numbers(tree, levels, tuple(codes))
+    scale, told = 10**ranges.decimals, _told(release, numeric, levels)
+    if told is None or scale * max(map(abs, (ranges.low, ranges.high))) >= LARGEST_DOUBLE:
+        return None
+    each = [[told.cumulative.quantiles(rank, sure) for sure in SURE] for rank in RANKS]
+    steps = scale * np.array(each)[..., numbers]  # (ranks, confidences, value and ends, cells)
+    value, low, high = np.rint(steps[:, 0, 0]), steps[:, :, 1], steps[:, :, 2]
+    ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
+    return Quartiles(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
+
+
+def shown_whole(release: Content, numeric: int) -> Shown | None:
+    """Return the distribution of all records of a release; None where its errors are not known."""
+    plan = release.plan
+    told = _told(release, numeric, (0,) * len(plan.tree.axes))
+    if told is None or not told.cumulative.total:
+        return None
+    ranges = ranges_of(plan.tree.axes[numeric])
+    return Shown(told.cumulative, ranges, catalogue(plan.description.language))
+
+
+def _told(release: Content, numeric: int, levels: Levels) -> Distributions | None:
+    axes = release.plan.tree.axes
+    by = {axis.name: axis.levels[k - 1] for axis, k in zip(axes, levels, strict=True) if k}
+    try:
+        return Distributions.of(release, Places(release.plan, numeric, by))
+    except ReleaseError:
+        return None
