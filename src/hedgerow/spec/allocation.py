@@ -24,7 +24,7 @@ from hedgerow.plan.allocation.shares import QueryShares, Shares
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
-from hedgerow.spec.release_file import AllocationSection, Numbers
+from hedgerow.spec.release_file import AllocationSection, Numbers, PriorSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, toml
 from hedgerow.tables.counts import Counts
@@ -79,14 +79,14 @@ class AllocationSpec:
         given = self.section.prior
         if given is None:
             return None
-        self.table.check_public(
-            given.source,
+        return read_prior(
+            given,
+            self.table,
+            tree,
             "the prior",
             "shares computed from it would reveal it: name a public table, such as an earlier "
             "release",
         )
-        path = self.table.folder / given.source
-        return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
     def is_own_prior(self, tree: Tree, counts: Counts) -> bool:
         """Return whether the prior's file, read as the table is, has the table's counts.
@@ -122,6 +122,13 @@ class AllocationSpec:
                 "cumulative ones: give a budget, and see their error in the plan"
             )
         as_double(TARGET(target), TARGET.name, PlanError)
+
+
+def read_prior(given: PriorSection, table: TableSpec, tree: Tree, what: str, advice: str) -> Prior:
+    """Return a public table of a section, or raise if it is the confidential one."""
+    table.check_public(given.source, what, advice)
+    path = table.folder / given.source
+    return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
 
 def designed_for(given: AllocationSection) -> Objective:

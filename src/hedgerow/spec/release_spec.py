@@ -17,6 +17,7 @@ from hedgerow.estimate.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.criteria.criterion import Criterion
 from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts.facts import PublicTable, Zeros
@@ -29,7 +30,7 @@ from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
-from hedgerow.spec.allocation import AllocationSpec, designed_for
+from hedgerow.spec.allocation import AllocationSpec, designed_for, read_prior
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     LISTED,
@@ -40,6 +41,7 @@ from hedgerow.spec.axis_section import (
     with_shapes,
 )
 from hedgerow.spec.release_file import (
+    AcceptSection,
     ReleaseFile,
     budget_of,
     described_by,
@@ -220,9 +222,33 @@ class ReleaseSpec:
             measure=self._own_measure,
             invariants=self.invariants,
             public=self.public,
+            accept=self.criteria(tree),
         )
         by_design = () if self._designed is None else self._designed.chosen
         return made.described(description).choosing(*by_design)
+
+    def criteria(self, tree: Tree) -> list[Criterion]:
+        """Return the criteria of ``[[accept]]``, with the public tables of sizes read."""
+        return [
+            within(f"[[accept]] {number}", self._criterion, section, tree)
+            for number, section in enumerate(self.file.accept, start=1)
+        ]
+
+    def _criterion(self, section: AcceptSection, tree: Tree) -> Criterion:
+        sizes = None
+        if section.sizes is not None:
+            advice = "the verdicts made from it would tell of it: name a public table"
+            sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
+        made = Criterion(
+            section.cuboid,
+            section.bound,
+            cells=section.cells,
+            probability=section.probability,
+            records=section.records,
+            sizes=sizes,
+        )
+        made.levels(tree)
+        return made
 
     def description(self, tree: Tree) -> Description:
         """Return what ``[describe]`` says of the table."""
@@ -254,7 +280,8 @@ class ReleaseSpec:
             invariants=self.invariants,
             public=self.public,
         )
-        return replace(plan, allocation=Shares.name).described(self.description(tree))
+        plan = replace(plan, allocation=Shares.name, accept=tuple(self.criteria(tree)))
+        return plan.described(self.description(tree))
 
     @property
     def allocation(self) -> AllocationSpec:
