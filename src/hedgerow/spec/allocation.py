@@ -24,6 +24,7 @@ from hedgerow.plan.allocation.shares import QueryShares, Shares
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
+from hedgerow.privacy.budget import Budget
 from hedgerow.spec.release_file import AllocationSection, Numbers, PriorSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, toml
@@ -158,14 +159,24 @@ def _floats(given: Any, name: str) -> Any:
 BUDGETS = ("rho", "epsilon", "delta")
 
 
+def budget_lines(budget: Budget) -> str:
+    """Return the keys of an exact budget, a line each."""
+    given = {f.name: getattr(budget, f.name) for f in fields(budget)}
+    return "\n".join(f'{name} = "{_number(value)}"' for name, value in given.items())
+
+
+def privacy_lines(budget: Budget) -> str:
+    """Return ``[privacy]`` with an exact budget."""
+    others = " and ".join(name for name in BUDGETS if not hasattr(budget, name))
+    return f"[privacy]  # the other lines stay, without {others}\n{budget_lines(budget)}"
+
+
 def release_file_lines(plan: Plan) -> str:
     """Return ``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
 
     A file with these lines, and otherwise the plan's settings, plans with the same noise; its
     allocation is called ``shares``.
     """
-    budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
-    others = " and ".join(name for name in BUDGETS if name not in budget)
     shares: Any  # by depth that can be measured, by axis, or by measured cuboid
     if plan.is_chain:
         shares = list(map(str, plan.possible_shares.values()))
@@ -175,9 +186,8 @@ def release_file_lines(plan: Plan) -> str:
     else:
         named = plan.cuboids.items()
         shares = {name: str(one.share) for name, one in named if isinstance(one, Measured)}
-    given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
-        f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
+        f"{privacy_lines(plan.budget)}\n\n"
         f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {toml(shares)}'
     )
 

@@ -8,16 +8,15 @@ cells. It is about all cells together, so that standard errors alone cannot tell
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from hedgerow.arrays import Levels
-from hedgerow.declared import Rational, Whole
+from hedgerow.declared import Rational, Whole, check_fields
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Exact, Json, one_line
+from hedgerow.text import Json, one_line
 
 PART = Rational("a part of a count", 0, 1, PlanError, "1 % is 1/100", ends="()")
 RECORDS = Rational("within", 0, LARGEST_COUNT, PlanError, ends="(]")
@@ -27,7 +26,7 @@ LEAST = Whole("from", 1, LARGEST_COUNT, PlanError, "counts from this size on mus
 EXPECTED = Whole("records", 1, LARGEST_COUNT, PlanError, "the expected number of records")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class OfCount:
     """A bound that is a part of each cell's true count, of cells from a size on.
 
@@ -43,22 +42,22 @@ class OfCount:
         1 % of counts from 1,000
     """
 
-    part: Fraction
-    least: int
+    part: Annotated[Fraction, PART]
+    least: Annotated[int, LEAST] = field(kw_only=True)
 
-    def __init__(self, part: Exact, *, least: int) -> None:
-        object.__setattr__(self, "part", PART(part))
-        object.__setattr__(self, "least", LEAST(least))
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __repr__(self) -> str:
-        return f"{percent(self.part)} of counts from {self.least:,}"
+        return f"{percent(self.part)}{self.noun}"
 
-    def to_dict(self) -> Json:
-        """Return the bound as JSON."""
-        return {"of_count": str(self.part), "from": self.least}
+    @property
+    def noun(self) -> str:
+        """What it is a part of, in words behind a figure."""
+        return f" of counts from {self.least:,}"
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class OfRecords:
     """A bound that is a part of all records of the table.
 
@@ -73,24 +72,21 @@ class OfRecords:
         0.5 % of records
     """
 
-    part: Fraction
+    part: Annotated[Fraction, PART]
+    noun = " of records"
 
-    def __init__(self, part: Exact) -> None:
-        object.__setattr__(self, "part", PART(part))
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __repr__(self) -> str:
-        return f"{percent(self.part)} of records"
-
-    def to_dict(self) -> Json:
-        """Return the bound as JSON."""
-        return {"of_records": str(self.part)}
+        return f"{percent(self.part)}{self.noun}"
 
 
 Within: TypeAlias = Fraction | OfCount | OfRecords
 """A number of records; or a part of each count, or of all records."""
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Criterion:
     """That with a probability a share of the cells of a cuboid are within a bound of the truth.
 
@@ -115,43 +111,37 @@ class Criterion:
 
     cuboid: str
     within: Within
-    cells: Fraction
-    probability: Fraction
-    records: int | None
-    sizes: Prior | None = field(compare=False)
-    usual: ClassVar[Fraction] = Fraction(19, 20)
+    cells: Annotated[Fraction, CELLS] = field(default=Fraction(1), kw_only=True)
+    probability: Annotated[Fraction, PROBABILITY] = field(default=Fraction(19, 20), kw_only=True)
+    records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
+    sizes: Prior | None = field(default=None, kw_only=True, compare=False)
 
-    def __init__(
-        self,
-        cuboid: str,
-        within: Exact | OfCount | OfRecords,
-        *,
-        cells: Exact = 1,
-        probability: Exact = usual,
-        records: int | None = None,
-        sizes: Prior | None = None,
-    ) -> None:
-        check_type("the cuboid of a criterion", cuboid, str, 'a name such as "county"', PlanError)
-        check_prior(sizes)
-        bound = within if isinstance(within, OfCount | OfRecords) else RECORDS(within)
-        if isinstance(bound, Fraction) and not (records is None and sizes is None):
-            raise PlanError("a bound in records needs neither records nor sizes; leave them out")
-        for name, value in (
-            ("cuboid", cuboid),
-            ("within", bound),
-            ("cells", CELLS(cells)),
-            ("probability", PROBABILITY(probability)),
-            ("records", None if records is None else EXPECTED(records)),
-            ("sizes", sizes),
-        ):
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        check_type("the cuboid of a criterion", self.cuboid, str, 'a name: "county"', PlanError)
+        check_prior(self.sizes)
+        check_fields(self)
+        if not isinstance(self.within, OfCount | OfRecords):
+            object.__setattr__(self, "within", RECORDS(self.within))
+            if self.records is not None or self.sizes is not None:
+                raise PlanError("a bound in records needs neither records nor sizes; leave it out")
 
     def __repr__(self) -> str:
         which = "all" if self.cells == 1 else f"{percent(self.cells)} of"
         return (
-            f"{which} {one_line(self.cuboid)} within {bound_in_words(self.within)}, with "
+            f"{which} {one_line(self.cuboid)} within {self.bound(float(self.amount))}, with "
             f"probability {float(self.probability):g}"
         )
+
+    @property
+    def amount(self) -> Fraction:
+        """The bound's number: of records, or the part."""
+        return self.within if isinstance(self.within, Fraction) else self.within.part
+
+    def bound(self, amount: float) -> str:
+        """Return a bound of the same kind in words."""
+        if isinstance(self.within, Fraction):
+            return f"{figure(amount)} records"
+        return f"{figure(100 * amount)} %{self.within.noun}"
 
     def levels(self, tree: Tree) -> Levels:
         """Return the cuboid that is named, or raise a PlanError where there is none."""
@@ -164,22 +154,16 @@ class Criterion:
             )
         return levels
 
-    def least_cells(self, cells: int) -> int:
-        """Return k, how many of so many cells must keep the bound."""
-        return ceil(self.cells * cells)
-
     def to_dict(self) -> Json:
         """Return the criterion as JSON, exact numbers as text: what is signed of it."""
-        within = self.within
-        bound = {"records": str(within)} if isinstance(within, Fraction) else within.to_dict()
-        expected = {} if self.records is None else {"expected": self.records}
-        return {
-            "cuboid": self.cuboid,
-            "within": bound,
-            "cells": str(self.cells),
-            "probability": str(self.probability),
-            **expected,
-        }
+        described: Json = {name: str(getattr(self, name)) for name in _TEXTS}
+        described |= {"within": str(self.amount), "of": type(self.within).__name__}
+        if isinstance(self.within, OfCount):
+            described["from"] = self.within.least
+        return described if self.records is None else described | {"records": self.records}
+
+
+_TEXTS = ("cuboid", "cells", "probability")
 
 
 def read_criterion(described: Mapping[str, Any]) -> Criterion:
@@ -189,19 +173,13 @@ def read_criterion(described: Mapping[str, Any]) -> Criterion:
         PlanError: no criterion can be made of it.
         KeyError, TypeError: it does not describe one.
     """
-    given = described["within"]
-    within: Any = given.get("records")
-    if "of_count" in given:
-        within = OfCount(given["of_count"], least=given["from"])
-    elif "of_records" in given:
-        within = OfRecords(given["of_records"])
-    return Criterion(
-        described["cuboid"],
-        within,
-        cells=described["cells"],
-        probability=described["probability"],
-        records=described.get("expected"),
-    )
+    within: Any = described["within"]
+    if "from" in described:
+        within = OfCount(within, least=described["from"])
+    elif described["of"] == OfRecords.__name__:
+        within = OfRecords(within)
+    options = {name: described[name] for name in ("cells", "probability")}
+    return Criterion(described["cuboid"], within, records=described.get("records"), **options)
 
 
 def checked_criteria(tree: Tree, given: Sequence[Criterion]) -> tuple[Criterion, ...]:
@@ -214,11 +192,11 @@ def checked_criteria(tree: Tree, given: Sequence[Criterion]) -> tuple[Criterion,
     return tuple(criteria)
 
 
-def bound_in_words(within: Within) -> str:
-    """Return a bound in words."""
-    return f"{float(within):,.6g} records" if isinstance(within, Fraction) else repr(within)
-
-
 def percent(part: Fraction) -> str:
     """Return a part of a whole in per cent."""
     return f"{float(100 * part):g} %"
+
+
+def figure(number: float) -> str:
+    """Return a number to four digits, and whole ones in full."""
+    return f"{number:,.0f}" if number == round(number) or number >= 1e4 else f"{number:.4g}"

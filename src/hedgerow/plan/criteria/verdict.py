@@ -29,7 +29,7 @@ and leaving whole numbers alone.
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import floor, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from hedgerow.plan.criteria.sizes import Bounds, SizesOf, bounds_of
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.tables import PlannedTables
+from hedgerow.text import Json
 
 ENOUGH_OF_A_BOUND = 0.005
 """The standard error of what is proved of whole counts, relative to it."""
@@ -108,13 +109,17 @@ class Verdict:
             return "unknown"
         return self.of_estimates
 
+    def to_dict(self) -> Json:
+        """Return what it says as JSON."""
+        names = ("cells", "source", "probability", "is_bound", "kept", "of_estimates", "sentence")
+        return self.criterion.to_dict() | {name: getattr(self, name) for name in names}
+
     @property
     def within(self) -> float | None:
         """The bound that estimates would keep: in records, or a part of the count or records."""
         if self.reach is None:
             return None
-        bound = self.criterion.within
-        return float(bound if isinstance(bound, Fraction) else bound.part) / self.reach
+        return float(self.criterion.amount) / self.reach
 
     @property
     def budget_factor(self) -> float | None:
@@ -196,7 +201,7 @@ def _judged(
 def law_of(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some cells."""
     cells, within = len(bounds.cells), bounds.of_estimates
-    least, asked = criterion.least_cells(cells), float(criterion.probability)
+    least, asked = ceil(criterion.cells * cells), float(criterion.probability)
     every = errors.variances if len(errors.variances) == 1 else errors.variances[bounds.cells]
     assert errors.noise is not None  # noqa: S101 - of public counts no law is asked
     envelope = errors.noise.envelope
@@ -238,7 +243,7 @@ def _settled_factor(
     if errors.chain is None or errors.draws is None or not errors.is_normal:
         return None
     squares, level = errors.chain
-    draws, least = errors.draws, criterion.least_cells(len(bounds.cells))
+    draws, least = errors.draws, ceil(criterion.cells * len(bounds.cells))
     beyond = np.floor(bounds.within) + 1  # which whole numbers within the bound are below
     exact = -1 if plan.public is None else squares.shape.given[sum(plan.public)]
 
@@ -292,56 +297,22 @@ def _settled(squares: AxisSquares, level: int, errors: Tables, exact: int) -> Fl
 
 def sentence_of(verdict: Verdict) -> str:
     """Return what a verdict says, in a few sentences."""
-    if verdict.probability is None or verdict.reach is None or verdict.reach == inf:
+    if verdict.law is None or verdict.reach is None or verdict.probability is None:
         return verdict.why
-    at_least = "at least " if verdict.is_bound else ""
-    chance = f"with probability {at_least}{figure(verdict.probability)}"
-    bound, times = _bound(verdict, 1.0), verdict.budget_factor or 1.0
-    said = {
-        "yes": f"Estimates keep it {chance}, and would keep {bound}.",
-        "no": f"Estimates keep it {chance}: they keep {bound}, or it with {times:.4g} times the "
-        "budget.",
-        "unknown": f"Estimates keep it {chance}, as standard errors alone show: they keep {bound}, "
-        f"or it with {times:.4g} times the budget.",
-    }[verdict.of_estimates]
-    return " ".join(part for part in (said, _of_whole_counts(verdict), _of_sizes(verdict)) if part)
-
-
-def _of_whole_counts(verdict: Verdict) -> str:
-    if verdict.settled is None:
-        return (
-            "There is no verdict on whole counts: made to add up, they may be off by more than "
-            "estimates."
+    bound, own = verdict.criterion.bound, verdict.criterion.amount
+    chance = f"{'at least ' if verdict.is_bound else ''}{verdict.probability:.4g}"
+    said = (
+        f"Estimates keep it with probability {chance}, and would keep {bound(own / verdict.reach)}"
+    )
+    if verdict.reach < 1:
+        said += f"; it takes {verdict.budget_factor:.4g} times the budget"
+    counts = "made to add up, they may be off by more than estimates, and no bound is known"
+    if verdict.settled is not None:
+        off = own * verdict.settled
+        if isinstance(verdict.criterion.within, Fraction):
+            off = floor(verdict.settled * (floor(own) + 1))
+        counts = (
+            "they keep it, too" if verdict.settled <= 1 else f"they are proved to keep {bound(off)}"
         )
-    if verdict.settled == 1:
-        return "" if verdict.kept == "no" else "Whole counts keep whatever estimates keep."
-    if verdict.settled < 1:
-        return "Whole counts keep it, too, as is proved."
-    own = verdict.criterion.within
-    if isinstance(own, Fraction):
-        bound = float(floor(verdict.settled * (floor(own) + 1)))
-    else:
-        bound = float(own.part) * verdict.settled
-    return f"Whole counts are proved to keep {_words(verdict.criterion, bound)}."
-
-
-def _of_sizes(verdict: Verdict) -> str:
-    return f"Sizes: {verdict.source}." if verdict.source else ""
-
-
-def _bound(verdict: Verdict, times: float) -> str:
-    return _words(verdict.criterion, (verdict.within or 0.0) * times)
-
-
-def _words(criterion: Criterion, bound: float) -> str:
-    """Return a bound of the kind of a criterion's in words."""
-    own = criterion.within
-    if isinstance(own, Fraction):
-        return f"{figure(bound)} records"
-    rest = repr(own).partition("%")[2]
-    return f"{figure(100 * bound)} %{rest}"
-
-
-def figure(number: float) -> str:
-    """Return a number to four digits."""
-    return f"{number:,.4g}" if abs(number) < 1e6 else f"{number:,.0f}"
+    sizes = f" Sizes: {verdict.source}." if verdict.source else ""
+    return f"{said}. Of whole counts: {counts}.{sizes}"
