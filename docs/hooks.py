@@ -130,11 +130,12 @@ def _section(name: str, field: FieldInfo, meanings: dict[str, dict[str, str]]) -
 
 
 def _keys(model: type[BaseModel], meanings: dict[str, str], name: str) -> list[str]:
-    missing = set(model.model_fields) ^ (set(meanings) - {"section"})
+    fields = {field.alias or key: field for key, field in model.model_fields.items()}
+    missing = set(fields) ^ (set(meanings) - {"section"})
     if missing:
         raise ValueError(f"{KEYS} [{name}] and the code differ in {sorted(missing)}")
     rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, field in model.model_fields.items():
+    for key, field in fields.items():
         ranges = [rule for rule in field.metadata if isinstance(rule, Range)]
         kind = _range(ranges[0]) if ranges else _kind(field.annotation)
         goes = [f"With `{rule.words}`. " for rule in field.metadata if isinstance(rule, With)]

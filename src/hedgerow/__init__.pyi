@@ -30,6 +30,14 @@ from .distribution.branching import (
     numeric_axis as numeric_axis,
 )
 from .plan.allocation.cheapest import cheapest as cheapest
+from .plan.criteria.criterion import (
+    Criterion as Criterion,
+    OfCount as OfCount,
+    OfRecords as OfRecords,
+)
+from .plan.criteria.least import least_budget as least_budget
+from .plan.criteria.sizes import Sizes as Sizes
+from .plan.criteria.verdict import Verdict as Verdict, verdicts as verdicts
 from .plan.cuboids import (
     All as All,
     Invariant as Invariant,

@@ -1,6 +1,7 @@
 """A sample of what the commands of this folder measure, of estimates, counts and shares."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
-from tests.acceptance import allocations, coverage, efficiency, estimates, settling
+from tests.acceptance import allocations, coverage, criteria, efficiency, estimates, settling
 from tests.acceptance.random_plans import KINDS, drawn
 
 SEED = 2
@@ -80,3 +81,23 @@ def test_shares_that_cost_more_are_seen():
     before = {"chain, all, ρ/0": {"hash": "", "cost": cost * (1 - 1e-5)}}
     assert plan.shares
     assert allocations.compare(before)["chain, all, ρ"][0] > allocations.WORSE
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("chain, unmeasured levels", 2), ("named, general", 13), ("cube, survivors", 10)],
+)
+def test_the_least_budget_keeps_criteria_and_a_little_less_does_not(kind, seed):
+    """30 plans, and 400 releases of 10: ``python -m tests.acceptance.criteria 30 400``."""
+    found = criteria.judged(kind, seed)
+    assert not found.faults
+    assert not found.bounds
+    kept = criteria.simulated(found.made, 40)
+    assert not criteria.too_few(found.made, kept, 40)
+
+
+def test_a_budget_that_is_too_large_or_too_small_is_seen(monkeypatch):
+    least = hr.least_budget
+    for factor in (Fraction(103, 100), Fraction(97, 100)):
+        monkeypatch.setattr(hr, "least_budget", lambda plan, f=factor: hr.Rho(least(plan).rho * f))
+        assert criteria.judged("cube, survivors", 10).faults

@@ -49,6 +49,8 @@ from hedgerow.evaluate.metrics import headings_of
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
+from hedgerow.plan.criteria.least import least_budget, planned_at
+from hedgerow.plan.criteria.verdict import Verdict, verdicts
 from hedgerow.plan.cuboids import Survivors
 from hedgerow.plan.forecast import (
     forecast,
@@ -64,7 +66,7 @@ from hedgerow.release.answers.questions import area_forecast
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.measurements import ERROR_OF_ESTIMATE
 from hedgerow.release.preflight import check_estimator
-from hedgerow.spec.allocation import release_file_lines
+from hedgerow.spec.allocation import budget_lines, privacy_lines, release_file_lines
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import visible
@@ -97,6 +99,11 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
             metavar="MSE", help="Find the least budget whose weighted squared error is at most MSE."
         ),
     ] = None,
+    accept: Annotated[
+        bool,
+        Option("--accept", help="Find the least budget whose estimates keep all of [[accept]]."),
+        Beside(("target_mse",), "--accept and --target-mse each find a budget; give one of them"),
+    ] = False,
     areas: Areas = None,
     area_column: AreaColumn = None,
     area_names: AreaNames = None,
@@ -143,9 +150,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if target_mse is not None:
         spec.check_target(target_mse)
     estimator = spec.estimator
-    with stage("reading the lists of areas"):
-        tree = spec.tree()
-        made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
+    made = _made(spec, target_mse, accept=accept)
     warn_of(made, spec)
     check_estimator(estimator, made)
     made.design.rehearse()
@@ -158,18 +163,13 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if picture is not None:
         picture_of_forecast(made, picture, expected)
     write_page(page, spec, made, runs=simulate, ledger=ledger)
+    judged = verdicts(made)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
-        frames = {"forecast": expected, "sums": sums, **shown, **more}
-        facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
-        facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
-        near = made.optimum
-        facts["optimum"] = near and {"gap": near.gap, "words": str(near)}
-        facts["settled"] = made.design.by_settler
-        facts |= {name: frame.to_dicts() for name, frame in frames.items()}
-        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+        _write_json(made, judged, {"forecast": expected, "sums": sums, **shown, **more})
         return
     show_plan(made, expected, wide=wide)
+    _show_criteria(made, judged, is_least=accept)
     _show_more(made, sums, more, wide=wide)
     for sentence in [] if lookup is None else lookup.notes(made.tree):
         say(sentence)
@@ -177,7 +177,43 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
         _show_fairness(made, wide=wide)
     _show_cost(made, records)
     say_files({"Picture": picture, "Page": page})
-    _show_next(file, None if target_mse is None else made)
+    _show_next(file, None if target_mse is None and not accept else made, accept=accept)
+
+
+def _made(spec: ReleaseSpec, target_mse: str | None, *, accept: bool) -> Plan:
+    """Return the plan of a release file, or the one of least budget."""
+    with stage("reading the lists of areas"):
+        tree = spec.tree()
+        made = spec.plan(tree) if target_mse is None else spec.cheapest(tree, target_mse)
+    if not accept:
+        return made
+    with stage("seeking the least budget"):
+        return planned_at(made, least_budget(made))
+
+
+def _write_json(made: Plan, judged: Sequence[Verdict], frames: Mapping[str, pl.DataFrame]) -> None:
+    facts = {**made.to_dict(), "sha256": made.hash, "promise": str(made.promise)}
+    facts |= {"chosen": made.choices, "efficiency": made.efficiency.to_dict()}
+    near = made.optimum
+    facts["optimum"] = near and {"gap": near.gap, "words": str(near)}
+    facts["settled"] = made.design.by_settler
+    facts |= {name: frame.to_dicts() for name, frame in frames.items()}
+    facts["verdicts"] = [verdict.to_dict() for verdict in judged]
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+
+
+def _show_criteria(made: Plan, judged: Sequence[Verdict], *, is_least: bool) -> None:
+    """Print of each criterion whether it is kept, and the least budget that keeps all."""
+    for number, verdict in enumerate(judged, start=1):
+        say(f"Criterion {number}: {verdict.criterion!r}. {verdict.sentence}\n")
+    if judged and not is_least:
+        try:
+            with stage("seeking the least budget"):
+                budget = least_budget(made)
+            keys = budget_lines(budget).replace("\n", ", ")
+            say(f"The least budget at which estimates keep every criterion: {keys} (--accept)\n")
+        except PlanError as reason:
+            say(f"There is no least budget that keeps every criterion: {reason}\n")
 
 
 def _show_more(
@@ -216,17 +252,16 @@ def _show_more(
             say(f"{aligned([SUMS_HEADINGS, *sums_rows(others)], wide=wide)}\n")
 
 
-def _show_next(file: Path, for_target: Plan | None) -> None:
-    """Print the next command, and for a plan with a target the lines to write into the file."""
+def _show_next(file: Path, sought: Plan | None, *, accept: bool) -> None:
+    """Print the next command, and of a plan that was sought the lines to write into the file."""
     release = f"[bold]hedgerow release {escape(file)}[/bold]"
-    if for_target is None:
+    if sought is None:
         stdout.print(f"Next: {release}")
         return
-    say(
-        f"{file} has its own budget and shares. For this plan write into it:\n\n"
-        f"{release_file_lines(for_target)}\n"
-    )
-    stdout.print(f"Then: {release} --expect-plan {for_target.hash}")
+    own = "budget" if accept else "budget and shares"
+    lines = privacy_lines(sought.budget) if accept else release_file_lines(sought)
+    say(f"{file} has its own {own}. For this plan write into it:\n\n{lines}\n")
+    stdout.print(f"Then: {release} --expect-plan {sought.hash}")
 
 
 def _show_cost(made: Plan, records: int | None) -> None:

@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
+
+from hedgerow.arrays import Float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,16 @@ class Envelope(ABC):
         """Return the q with P(|Z| > q s) = ``miss`` for one draw Z of this law."""
 
     @abstractmethod
+    def miss(self, quantile: Float64) -> Float64:
+        """Return P(|Z| > q s) for one draw Z of this law."""
+
+    @abstractmethod
     def farthest(self, chance: float) -> float:
         """Return a k with P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ ``chance`` for any aᵢ: a Chernoff bound."""
+
+    @abstractmethod
+    def miss_of_sums(self, k: Float64) -> Float64:
+        """Return a bound of P(|Σ aᵢZᵢ| ≥ k √(Σ aᵢ²s²)) for draws Zᵢ of this law and any aᵢ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,14 @@ class NormalEnvelope(Envelope):
     def quantile(self, miss: float) -> float:
         """Return the two-sided normal quantile."""
         return -float(ndtri(miss / 2))
+
+    def miss(self, quantile: Float64) -> Float64:
+        """Return the two tails of the normal law."""
+        return np.asarray(2 * ndtr(-quantile))
+
+    def miss_of_sums(self, k: Float64) -> Float64:
+        """Return the same: sums of normal draws are normal."""
+        return self.miss(k)
 
     def farthest(self, chance: float) -> float:
         """Return P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ 2 e^{-k²/2}."""
@@ -60,6 +78,16 @@ class LaplaceEnvelope(Envelope):
     def quantile(self, miss: float) -> float:
         """Return the two-sided quantile of a Laplace law of variance 1: ln(1/miss)/√2."""
         return float(-np.log(miss) / np.sqrt(2))
+
+    def miss(self, quantile: Float64) -> Float64:
+        """Return the two tails of a Laplace law of variance 1."""
+        return np.asarray(np.exp(-np.sqrt(2) * quantile))
+
+    def miss_of_sums(self, k: Float64) -> Float64:
+        """Return the Chernoff bound that `farthest` inverts."""
+        x = np.maximum(np.sqrt(2) * k, 1e-9)
+        mu = (np.hypot(1.0, x) - 1) / x
+        return np.asarray(np.minimum(1.0, 2 * np.exp(-mu * x) / (1 - mu * mu)))
 
     def farthest(self, chance: float) -> float:
         """Return a Chernoff bound for sums of Laplace draws.

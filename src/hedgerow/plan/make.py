@@ -6,6 +6,7 @@ from typing import Any
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import Allocation, Problem
+from hedgerow.plan.criteria.criterion import Criterion, checked_criteria, read_criterion
 from hedgerow.plan.cuboids import (
     MEASURES,
     Invariant,
@@ -37,6 +38,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     measure: Measure | None = None,
     invariants: Sequence[Invariant] = (),
     public: Sequence[Fact | PublicTable] = (),
+    accept: Sequence[Criterion] = (),
 ) -> Plan:
     """Return the plan of a release, made from public facts alone.
 
@@ -61,11 +63,13 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         public: cells that hold nobody and bounds, from public rules and files (`Zeros`,
             `PublicTable`): used by the release, free, and no restriction of the promise. For a
             cube or named cuboids along a spine, beside which all axes are attributes.
+        accept: criteria that the release is to keep, which `verdicts` judges.
 
     Raises:
-        PlanError: an impossible invariant, public facts that contradict each other, fix every
-            count of a released table or name what the tree has not, a tree with nothing to measure,
-            or a name or class in place of an object: ``"all"`` for ``All()``.
+        PlanError: an impossible invariant, a criterion of no cuboid of the tree, public facts that
+            contradict each other, fix every count of a released table or name what the tree has
+            not, a tree with nothing to measure, or a name or class in place of an object: ``"all"``
+            for ``All()``.
         BudgetError: a budget that the mechanism cannot spend.
 
     Example:
@@ -83,6 +87,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     measure, of_measure = measure_for(tree, workload, measure)
     check_parts(neighbours, mechanism, measure, workload)
     _check_rules(allocation, invariants)
+    criteria = checked_criteria(tree, accept)
     facts = _facts(tree, workload, public)
     check_size(tree, workload, measure)
     problem = Problem.of(tree, workload, neighbours, mechanism, budget, measure, invariants)
@@ -103,6 +108,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         facts=facts,
         chosen=(*of_shares, *of_measure),
         rule=allocation,
+        accept=criteria,
     )
 
 
@@ -160,4 +166,5 @@ def read_plan(tree: Tree, described: Mapping[str, Any], facts: tuple[Fact, ...] 
         if kind is EpsilonDelta
         else None,
         facts=facts,
+        accept=tuple(map(read_criterion, described.get("accept", ()))),
     )

@@ -17,6 +17,7 @@ from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel
 from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
+from hedgerow.plan.criteria.criterion import Criterion, checked_criteria
 from hedgerow.plan.cuboids import (
     CuboidPlan,
     Invariant,
@@ -85,6 +86,7 @@ class Plan:
         facts: what public files say of cells that hold nobody, and of bounds.
         description: what the table is, in words (see `described`); no part of what is signed.
         rule: that shared the budget out, if it is known; no part of what is signed.
+        accept: the criteria that the release is to keep (`hedgerow.plan.criteria`).
         chosen: what was chosen by default and why, and what shares weigh, as keys of the sentences
             of `choices`; no part of what is signed.
 
@@ -119,10 +121,12 @@ class Plan:
     description: Description = field(default_factory=Description)
     chosen: Texts = ()
     rule: Allocation | None = None
+    accept: tuple[Criterion, ...] = ()
 
     def __post_init__(self) -> None:
         possible = measurable(self.tree, self.workload, self.neighbours, self.invariants)
         self.description.check_names(self.tree)
+        checked_criteria(self.tree, self.accept)
         if not possible:
             raise PlanError(
                 "this plan measures nothing: every cuboid is public or has single children only"
@@ -535,6 +539,7 @@ class Plan:
             "measure": self.measure.name,
             "invariants": [{"axis": i.axis, "level": i.level} for i in self.invariants],
             **({"public": [fact.to_dict() for fact in self.facts]} if self.facts else {}),
+            **({"accept": [each.to_dict() for each in self.accept]} if self.accept else {}),
             "workload": self.workload.described(),
             "cuboids": [
                 describe_cuboid(self.tree, levels, what, whole=self.is_whole(levels))

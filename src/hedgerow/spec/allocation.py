@@ -24,7 +24,8 @@ from hedgerow.plan.allocation.shares import QueryShares, Shares
 from hedgerow.plan.cuboids import Measured
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior, has_counts_of
-from hedgerow.spec.release_file import AllocationSection, Numbers
+from hedgerow.privacy.budget import Budget
+from hedgerow.spec.release_file import AllocationSection, Numbers, PriorSection
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, toml
 from hedgerow.tables.counts import Counts
@@ -79,14 +80,14 @@ class AllocationSpec:
         given = self.section.prior
         if given is None:
             return None
-        self.table.check_public(
-            given.source,
+        return read_prior(
+            given,
+            self.table,
+            tree,
             "the prior",
             "shares computed from it would reveal it: name a public table, such as an earlier "
             "release",
         )
-        path = self.table.folder / given.source
-        return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
 
     def is_own_prior(self, tree: Tree, counts: Counts) -> bool:
         """Return whether the prior's file, read as the table is, has the table's counts.
@@ -124,6 +125,13 @@ class AllocationSpec:
         as_double(TARGET(target), TARGET.name, PlanError)
 
 
+def read_prior(given: PriorSection, table: TableSpec, tree: Tree, what: str, advice: str) -> Prior:
+    """Return a public table of a section, or raise if it is the confidential one."""
+    table.check_public(given.source, what, advice)
+    path = table.folder / given.source
+    return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
+
+
 def designed_for(given: AllocationSection) -> Objective:
     """Return the objective of the tree of a distribution."""
     given.check()
@@ -151,14 +159,24 @@ def _floats(given: Any, name: str) -> Any:
 BUDGETS = ("rho", "epsilon", "delta")
 
 
+def budget_lines(budget: Budget) -> str:
+    """Return the keys of an exact budget, a line each."""
+    given = {f.name: getattr(budget, f.name) for f in fields(budget)}
+    return "\n".join(f'{name} = "{_number(value)}"' for name, value in given.items())
+
+
+def privacy_lines(budget: Budget) -> str:
+    """Return ``[privacy]`` with an exact budget."""
+    others = " and ".join(name for name in BUDGETS if not hasattr(budget, name))
+    return f"[privacy]  # the other lines stay, without {others}\n{budget_lines(budget)}"
+
+
 def release_file_lines(plan: Plan) -> str:
     """Return ``[privacy]`` and ``[allocation]`` with the exact budget and shares of a plan.
 
     A file with these lines, and otherwise the plan's settings, plans with the same noise; its
     allocation is called ``shares``.
     """
-    budget = {f.name: getattr(plan.budget, f.name) for f in fields(plan.budget)}
-    others = " and ".join(name for name in BUDGETS if name not in budget)
     shares: Any  # by depth that can be measured, by axis, or by measured cuboid
     if plan.is_chain:
         shares = list(map(str, plan.possible_shares.values()))
@@ -168,9 +186,8 @@ def release_file_lines(plan: Plan) -> str:
     else:
         named = plan.cuboids.items()
         shares = {name: str(one.share) for name, one in named if isinstance(one, Measured)}
-    given = "\n".join(f'{name} = "{_number(value)}"' for name, value in budget.items())
     return (
-        f"[privacy]  # the other lines stay, without {others}\n{given}\n\n"
+        f"{privacy_lines(plan.budget)}\n\n"
         f'[allocation]  # these two lines alone\nmethod = "shares"\nshares = {toml(shares)}'
     )
 

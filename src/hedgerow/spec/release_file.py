@@ -1,5 +1,6 @@
 """The sections of a release file, and the neighbours and budget that they describe."""
 
+import re
 from collections.abc import Callable
 from json import dumps
 from pathlib import Path
@@ -14,6 +15,7 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
+from hedgerow.plan.criteria.criterion import CELLS, PROBABILITY, OfCount, OfRecords
 from hedgerow.plan.facts.facts import PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, AnyWorkload, Cuboids
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
@@ -21,7 +23,7 @@ from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Re
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
-from hedgerow.text import TextByName, Texts
+from hedgerow.text import TextByName, Texts, exact
 
 
 def _is_file(source: str) -> str:
@@ -276,6 +278,44 @@ class InvariantSection(Section):
     level: str
 
 
+_PERCENT = re.compile(r"\s*([0-9./]+)\s*%(\s+of\s+records)?\s*")
+"""``"1 %"`` of each count, or ``"0.5 % of records"``."""
+
+
+class AcceptSection(Section):
+    """``[[accept]]``: how far counts may be off, of how many cells, with what probability."""
+
+    cuboid: str
+    within: Number
+    least: int | None = Field(default=None, alias="from")
+    cells: Annotated[Number, CELLS] = 1
+    probability: Annotated[Number, PROBABILITY] = "0.95"
+    records: int | None = None
+    sizes: PriorSection | None = None
+
+    @property
+    def bound(self) -> Number | OfCount | OfRecords:
+        """The bound, or raise for what is none, and for a size that no bound needs."""
+        percent = _PERCENT.fullmatch(str(self.within))
+        if percent is None:
+            if isinstance(self.within, str) and "%" in self.within:
+                raise SpecError(
+                    'within must be a number of records, "1 %" of the count with from = 1000, or '
+                    f'"0.5 % of records", got {shorten(self.within)!r}'
+                )
+        elif percent[2] is None and self.least is None:
+            raise SpecError(
+                f'within = "{percent[0]}" of the count needs the size from which on counts must '
+                f'keep it, such as from = 1000; or is it "{percent[1]} % of records"?'
+            )
+        if self.least is not None and (percent is None or percent[2] is not None):
+            raise SpecError('from goes with a bound that is a part of the count, within = "1 %"')
+        if percent is None:
+            return self.within
+        part = exact(percent[1], "within", SpecError) / 100
+        return OfRecords(part) if self.least is None else OfCount(part, least=self.least)
+
+
 class LedgerSection(Section):
     """``[ledger]``: where releases of the dataset are charged."""
 
@@ -308,6 +348,7 @@ class ReleaseFile(Section):
     estimate: EstimateSection = EstimateSection()
     invariant: list[InvariantSection] = Field(default_factory=list)
     public: list[PublicSection] = Field(default_factory=list)
+    accept: list[AcceptSection] = Field(default_factory=list)
     ledger: LedgerSection | None = None
     engine: EngineSection = EngineSection()
     output: OutputSection = OutputSection(directory="out")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from os.path import realpath
 from pathlib import Path
+from typing import cast
 
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
@@ -17,6 +18,7 @@ from hedgerow.estimate.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.criteria.criterion import Criterion, Within
 from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts.facts import PublicTable, Zeros
@@ -29,7 +31,7 @@ from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
-from hedgerow.spec.allocation import AllocationSpec, designed_for
+from hedgerow.spec.allocation import AllocationSpec, designed_for, read_prior
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     LISTED,
@@ -40,6 +42,7 @@ from hedgerow.spec.axis_section import (
     with_shapes,
 )
 from hedgerow.spec.release_file import (
+    AcceptSection,
     ReleaseFile,
     budget_of,
     described_by,
@@ -220,9 +223,27 @@ class ReleaseSpec:
             measure=self._own_measure,
             invariants=self.invariants,
             public=self.public,
+            accept=self.criteria(tree),
         )
         by_design = () if self._designed is None else self._designed.chosen
         return made.described(description).choosing(*by_design)
+
+    def criteria(self, tree: Tree) -> list[Criterion]:
+        """Return the criteria of ``[[accept]]``, with the public tables of sizes read."""
+        return [
+            within(f"[[accept]] {number}", self._criterion, section, tree)
+            for number, section in enumerate(self.file.accept, start=1)
+        ]
+
+    def _criterion(self, section: AcceptSection, tree: Tree) -> Criterion:
+        sizes = None
+        if section.sizes is not None:
+            advice = "the verdicts made from it would tell of it: name a public table"
+            sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
+        given = section.model_dump(include={"cuboid", "cells", "probability", "records"})
+        made = Criterion(within=cast("Within", section.bound), sizes=sizes, **given)
+        made.levels(tree)
+        return made
 
     def description(self, tree: Tree) -> Description:
         """Return what ``[describe]`` says of the table."""
@@ -254,7 +275,8 @@ class ReleaseSpec:
             invariants=self.invariants,
             public=self.public,
         )
-        return replace(plan, allocation=Shares.name).described(self.description(tree))
+        plan = replace(plan, allocation=Shares.name, accept=tuple(self.criteria(tree)))
+        return plan.described(self.description(tree))
 
     @property
     def allocation(self) -> AllocationSpec:

@@ -269,7 +269,7 @@ def _nearest(path: Keys, section: type[BaseModel]) -> str:
     for part in path[:-1]:
         if part in section.model_fields:
             section = _section_in(section.model_fields[part].annotation) or section
-    names = list(section.model_fields)
+    names = [field.alias or name for name, field in section.model_fields.items()]
     return did_you_mean(str(path[-1]), names, 0.5) or f"; there are {', '.join(names)}"
 
 

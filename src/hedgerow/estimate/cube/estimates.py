@@ -46,6 +46,14 @@ def least_squares(
         EstimateError: a cuboid that is missing or of another shape.
     """
     check_tables(squares, tables)
+    solve(squares, tables, public)
+
+
+def solve(squares: Sequence[AxisSquares], tables: ByCuboid, public: Levels | None = None) -> None:
+    """Do the same with tables that were checked: float64 (cells along each axis, …).
+
+    Further dimensions are further sets of counts, each estimated by itself.
+    """
     exact = None if public is None else tables[public].copy()
     for axis in range(len(squares)):
         for own, levels in _along(squares, tables, axis):

@@ -9,7 +9,7 @@ others are several boxes: a cuboid and all its coarsenings, estimated together. 
 several of them the box with the least mean variance tells most.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,13 @@ import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
-from hedgerow.estimate.cube.estimates import least_squares, reaching, shape_of, upward
+from hedgerow.estimate.cube.estimates import (
+    least_squares,
+    reaching,
+    shape_of,
+    solve,
+    upward,
+)
 from hedgerow.estimate.cube.shape import is_within, is_within_any, meet, summed
 from hedgerow.estimate.cube.variances import AGREED, CubeVariances, nominal_of
 from hedgerow.estimate.workload.fold import AxisWeights
@@ -37,17 +43,37 @@ class Reduced:
         public: the finest public cuboid among the coarsenings, if any.
         laws: of each h and the variance of ζ, records², in the shape of its table; 0 if it is
             public: what else is measured of it changes nothing.
+        variances: of one noisy count η of each that is measured, records².
     """
 
     cuboid: Levels
     squares: tuple[AxisSquares, ...]
     public: Levels | None
     laws: Mapping[Levels, tuple[Float64, Float64]]
+    variances: Mapping[Levels, float]
 
     def estimates(self, tables: Tables) -> Float64:
         """Return the estimates, from a table of each coarsening, which is overwritten."""
         least_squares(self.squares, tables, self.public)
         return tables[self.cuboid].ravel()
+
+    def errors(self, noise: Callable[[Levels, int], Float64]) -> Tables:
+        """Return the errors of the cuboid and its coarsenings, under normal noise.
+
+        Args:
+            noise: returns independent draws of variance 1 of a cuboid's cells: (cells, runs).
+
+        Returns:
+            float64 (cells along each axis, runs), records.
+        """
+        tables = Tables()
+        for cuboid, (weight, rest) in self.laws.items():
+            own = self.variances.get(cuboid, 0.0)
+            deviation = np.sqrt(np.maximum(weight**2 * own + rest, 0.0))
+            drawn = noise(cuboid, deviation.size).reshape(*deviation.shape, -1)
+            tables[cuboid] = np.ascontiguousarray(deviation[..., None] * drawn)
+        solve(self.squares, tables, self.public)
+        return tables
 
 
 class ProductSolver(Solver):
@@ -125,7 +151,7 @@ class ProductSolver(Solver):
                 rest = np.tensordot(rest, squared, axes=(0, 1))
                 h = np.multiply.outer(h, np.sqrt(squared[:, k]))
             laws[each] = (0 * h, 0 * rest) if is_within(each, exact) else (h, rest)
-        return Reduced(cuboid, tuple(squares), exact, laws)
+        return Reduced(cuboid, tuple(squares), exact, laws, self.observed.variances)
 
     def estimates(self, tables: ByCuboid, wanted: Iterable[Levels]) -> Tables:
         """Return the estimates of the wanted cuboids, each from the box that tells most of it."""

@@ -1,0 +1,1 @@
+"""Criteria of an office, and whether a plan keeps them."""

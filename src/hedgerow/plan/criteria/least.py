@@ -1,0 +1,118 @@
+"""The least budget at which estimates keep all criteria of a plan."""
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from math import inf, isinf, log
+
+from hedgerow.errors import PlanError
+from hedgerow.plan.criteria.verdict import of_estimates
+from hedgerow.plan.make import make_plan
+from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import LARGEST, Budget, EpsilonDelta, Rho
+
+DIGITS = 4
+_UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
+MOST_TRIED = 20
+NEAR = 1e-4
+"""How near a reach is to 1, relatively, at which a budget is rounded up and verified."""
+LESS = Decimal("0.98")
+"""A budget that is so much less must keep less."""
+
+
+def least_budget(plan: Plan) -> Budget:
+    """Return the least budget at which the estimates of a plan keep all its criteria.
+
+    It is rounded up to four digits, and verified: at 2 % less some criterion is not kept, or not
+    shown to be. Shares are found anew where the plan's allocation is known (`Plan.rule`); those of
+    a plan that was read back stay.
+
+    Args:
+        plan: with criteria.
+
+    Returns:
+        A budget of the kind of the plan's: its ρ, its ε, or ε beside the same δ.
+
+    Raises:
+        PlanError: no criteria; one that no budget keeps, and why; or a budget so large that nothing
+            is protected.
+
+    Example:
+        >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
+        >>> plan = hr.make_plan(tree, budget=hr.Rho(1), accept=[hr.Criterion("total", 20)])
+        >>> hr.least_budget(plan).rho < 1
+        True
+    """
+    if not plan.accept:
+        raise PlanError("there is no criterion to keep: give [[accept]]")
+    tried = dict[Decimal, float]()
+
+    def reach(amount: Decimal) -> float:
+        if amount not in tried:
+            tried[amount] = least_reach(planned_at(plan, budget_of(plan, amount)))
+        return tried[amount]
+
+    amount = _UP.create_decimal(float(_amount(plan.budget)))
+    slope = 0.5 if isinstance(plan.budget, Rho) else 1.0  # of log reach by log amount
+    for _ in range(MOST_TRIED):
+        own = reach(amount)
+        if own >= 1 and reach(_UP.multiply(amount, LESS)) < 1:
+            return budget_of(plan, amount)
+        step = -log(own) / slope
+        following = _UP.create_decimal(float(amount) * 2.718281828459045**step)
+        if following > LARGEST:
+            raise PlanError(
+                f"the criteria need a budget of {float(following):,.6g}, more than {LARGEST:,}, "
+                "where nothing is protected; ask for less"
+            )
+        if following == amount:
+            following = amount.next_plus(_UP) if own < 1 else _UP.multiply(amount, LESS)
+        other = reach(following)
+        if other != own:
+            slope = max(0.1, log(other / own) / float((following / amount).ln()))
+        amount = following
+    raise PlanError("no least budget was found that keeps the criteria; give another one to start")
+
+
+def least_reach(plan: Plan) -> float:
+    """Return the least reach of a plan's criteria; raise for one that no budget keeps."""
+    reaches = [inf]
+    for criterion in plan.accept:
+        each = of_estimates(plan, criterion)
+        if each.reach is None:
+            raise PlanError(f"{each.criterion!r}: {each.why}")
+        reaches.append(each.reach)
+    least = min(reaches)
+    if isinf(least):
+        raise PlanError("every criterion is of public counts, and any budget keeps it")
+    return least
+
+
+def planned_at(plan: Plan, budget: Budget) -> Plan:
+    """Return the same plan at another budget, with shares found anew where the rule is known."""
+    if plan.rule is None:
+        return replace(plan, budget=budget, inverse_two_rho=None)
+    made = make_plan(
+        plan.tree,
+        budget=budget,
+        neighbours=plan.neighbours,
+        mechanism=plan.mechanism,
+        allocation=plan.rule,
+        workload=plan.workload,
+        measure=plan.measure,
+        invariants=plan.invariants,
+        public=plan.facts,
+        accept=plan.accept,
+    )
+    return replace(made, description=plan.description, chosen=plan.chosen)
+
+
+def budget_of(plan: Plan, amount: Decimal) -> Budget:
+    """Return a budget of the kind of a plan's."""
+    if isinstance(plan.budget, EpsilonDelta):
+        return EpsilonDelta(Fraction(amount), plan.budget.delta)
+    return type(plan.budget)(Fraction(amount))
+
+
+def _amount(budget: Budget) -> Fraction:
+    return budget.rho if isinstance(budget, Rho) else budget.epsilon

@@ -1,0 +1,136 @@
+"""How large counts are, for bounds that are a part of them: from public sources, by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.plan.criteria.criterion import Criterion, OfRecords, Within
+from hedgerow.plan.criteria.joint import NoVerdictError
+from hedgerow.plan.plan import Plan
+from hedgerow.plan.prior import Prior
+from hedgerow.tables.axis import Axis
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """How large the counts of a cuboid are taken to be.
+
+    Attributes:
+        counts: float64 (cells, row by row), records.
+        source: where they are from, in words.
+    """
+
+    counts: Float64
+    source: str
+
+
+SizesOf = Callable[[Levels], Sizes]
+"""Of a cuboid of a plan, how large its counts are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """What a criterion says of each cell.
+
+    Attributes:
+        cells: int64: the places, among those that are given, of the cells that must keep it.
+        within: float64 (these cells), or (1) where all have one: records.
+        source: what sizes are from, in words; empty where none is needed.
+    """
+
+    cells: Int64
+    within: Float64
+    source: str
+
+    @property
+    def of_estimates(self) -> Float64:
+        """The bounds of estimates that keep those of the nearest whole counts, too.
+
+        With |y - N| < ⌊w⌋ + 1/2 the nearest whole number to y is within ⌊w⌋ of N.
+        """
+        return np.minimum(self.within, np.floor(self.within) + 0.5)
+
+
+def bounds_of(
+    plan: Plan, criterion: Criterion, numbers: Int64, sizes: SizesOf | None = None
+) -> Bounds:
+    """Return what a criterion says of cells.
+
+    Args:
+        plan: of the release.
+        criterion: of a cuboid of it.
+        numbers: int64 (cells): their numbers, row by row.
+        sizes: of the counts; from the criterion and the plan unless given.
+
+    Raises:
+        NoVerdictError: nothing tells sizes that are needed, or no cell is so large.
+    """
+    within: Within = criterion.within
+    every = np.arange(len(numbers))
+    if isinstance(within, Fraction):
+        return Bounds(every, np.array([float(within)]), "")
+    given = (sizes or _public_sizes(plan, criterion))(criterion.levels(plan.tree))
+    if isinstance(within, OfRecords):
+        total = float(given.counts.sum())
+        if not total:
+            raise NoVerdictError(f"there are no records in {given.source}")
+        return Bounds(every, np.array([float(within.part) * total]), given.source)
+    counts = given.counts[numbers]
+    large = np.flatnonzero(counts >= within.least)
+    if not len(large):
+        raise NoVerdictError(f"no count is {within.least:,} or more in {given.source}")
+    return Bounds(large, float(within.part) * counts[large], given.source)
+
+
+def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
+    """Return the sizes of a criterion's own table, its number of records, or the plan's prior."""
+    prior = criterion.sizes or (None if criterion.records is not None else plan.prior)
+    if prior is not None:
+        return lambda levels: _of_prior(plan, prior, levels)
+    if criterion.records is None:
+        raise NoVerdictError(
+            f"{criterion.within!r} needs to know how large counts are: give the expected number of "
+            "records (records = 1_000_000), or a public table (sizes)"
+        )
+    total = float(criterion.records)
+
+    def evenly(levels: Levels) -> Sizes:
+        cells = plan.tree.cells(levels)
+        spread = "" if cells == 1 or isinstance(criterion.within, OfRecords) else ", spread evenly"
+        return Sizes(np.full(cells, total / cells), f"{total:,.0f} expected records{spread}")
+
+    return evenly
+
+
+def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
+    """Return the counts of a public table, cell by cell; what it does not list is empty."""
+    tree, (codes, counts) = plan.tree, prior.counts.cuboid(levels)
+    number, there = np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.bool_)
+    axes = zip(prior.counts.tree.axes, tree.axes, levels, codes, strict=True)
+    for own, axis, level, code in axes:
+        node = _nodes_of(own, axis, level)[code]
+        there &= node >= 0
+        number = number * axis.size(level) + node
+    if not there.any():
+        raise NoVerdictError(
+            f"the public table of sizes names no area of {tree.name_of(levels)}; its codes must be "
+            "those of the release"
+        )
+    listed = np.bincount(number[there], counts[there], tree.cells(levels))
+    return Sizes(listed.astype(np.float64), f"a public table of {int(listed.sum()):,} records")
+
+
+def _nodes_of(own: Axis, axis: Axis, level: int) -> Int64:
+    """Return the node of an axis that each node of another one is called like, -1 for none."""
+    if level == 0 or own.digest == axis.digest:
+        return np.arange(own.size(level))
+    keys = axis.keys(level)
+    names, wanted = keys.columns, own.keys(level)
+    wanted = wanted.rename(dict(zip(wanted.columns, names, strict=True)))
+    joined = wanted.join(
+        keys.with_row_index("node of the axis"), on=names, how="left", maintain_order="left"
+    )
+    return joined["node of the axis"].cast(int).fill_null(-1).to_numpy()
