@@ -9,9 +9,8 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
-from hedgerow.release.distribution.places import Distributions, Places
+from hedgerow.release.distribution.places import Distributions
 from hedgerow.release.execution import in_memory
-from hedgerow.tables.lists.lookup import Lookup
 from tests.made import plain_plan
 from tests.release.dense import Dense
 
@@ -114,10 +113,8 @@ def test_quantiles_follow_from_dense_estimates_and_their_covariance(kind):
                 assert row["high"] == edges[max([*possible, held]) + 1]
 
 
-def distributions(release, place=None, by=None, areas=None):
-    lookup = None if areas is None else Lookup.of(release.plan.tree, areas)
-    places = Places.of(release.plan, "income", place, by, lookup)
-    return Distributions.of(release.content, places)
+def distributions(release, **where):
+    return Distributions.of(release.content, "income", where)
 
 
 def labels_of(frame):

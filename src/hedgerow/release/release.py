@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,7 @@ from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.measurements import COUNT, ESTIMATE
 from hedgerow.release.directory.stored import Content, verified_release
-from hedgerow.release.distribution.places import Distributions, Places
+from hedgerow.release.distribution.places import Distributions, Where
 from hedgerow.release.naming import named_cuboid
 from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
@@ -307,7 +307,8 @@ class Release:
             >>> shares.columns
             ['county', 'town', 'count', 'of', 'ratio', 'low', 'high', 'bounded', 'contradicted']
         """
-        sure = checked(confidence)
+        sure = confidence or USUAL
+        check_confidence(sure)
         if areas is None:
             if not isinstance(numerator, Mapping):
                 raise ReleaseError(
@@ -363,38 +364,31 @@ class Release:
             >>> bool(release.difference("south", "north", sides)["low"][0] > 0)
             True
         """
-        sure = checked(confidence)
+        sure = confidence or USUAL
+        check_confidence(sure)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         pairs = area_numbers(lookup, first, second)
         return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(sure)
 
-    def quantiles(  # noqa: PLR0913 - the parts of one question
+    def quantiles(
         self,
         axis: str,
         ranks: Sequence[float],
         *,
-        place: str | None = None,
-        by: Mapping[str, str] | None = None,
-        areas: Any = None,
-        column: str | None = None,
-        names: str | None = None,
-        codes: Mapping[str, str] | None = None,
         confidence: Confidence = USUAL,
+        **where: Unpack[Where],
     ) -> pl.DataFrame:
         """Return quantiles of a numeric axis by place, such as median incomes of tracts.
 
         Args:
             axis: the numeric axis.
             ranks: in (0, 1), such as [0.5]; 0.1 means one tenth.
-            place: a level of another axis, such as ``"tract"``, or ``"tract × sex"``; all records
-                together unless given.
-            by: axis = level of the other axes, or columns of an attribute, as in `cuboid`.
-            areas: of your own, as `areas` takes them, with ``column``, ``names`` and ``codes``.
-            column: that holds the areas.
-            names: the column of their names.
-            codes: column → level or column of the release.
             confidence: of each interval; where it is simultaneous, all of the frame hold at once,
                 by the union bound.
+            where: the places, all records together unless given: ``place="tract"``, a level of
+                another axis, or ``"tract × sex"``; ``by={"place": "tract"}``, also of columns of an
+                attribute, as `cuboid` takes them; and ``areas=`` of your own, as `areas` takes
+                them, with ``column``, ``names`` and ``codes``.
 
         Returns:
             One row a place and rank, of empty places, too: the place's codes, ``quantile`` (the
@@ -423,32 +417,23 @@ class Release:
             >>> release.quantiles("income", [0.5], place="county").columns
             ['county', 'quantile', 'value', 'low', 'high', 'count', 'whole_axis']
         """
-        asked = self._distributions(axis, place, by, areas, column, names, codes)
-        return asked.quantiles(ranks, checked(confidence))
+        check_confidence(confidence)
+        told = Distributions.of(self.content, axis, where)
+        return told.quantiles(ranks, confidence or USUAL)
 
-    def cdf(  # noqa: PLR0913 - the parts of one question
+    def cdf(
         self,
         axis: str,
         *,
-        place: str | None = None,
-        by: Mapping[str, str] | None = None,
-        areas: Any = None,
-        column: str | None = None,
-        names: str | None = None,
-        codes: Mapping[str, str] | None = None,
         confidence: Confidence = USUAL,
+        **where: Unpack[Where],
     ) -> pl.DataFrame:
         """Return the cumulative distribution along a numeric axis by place.
 
         Args:
             axis: the numeric axis.
-            place: a level of another axis, or levels, as in `quantiles`.
-            by: levels or columns of the other axes.
-            areas: of your own.
-            column: that holds the areas.
-            names: the column of their names.
-            codes: column → level or column of the release.
             confidence: of each interval; where it is simultaneous, all of the frame hold at once.
+            where: the places, as in `quantiles`.
 
         Returns:
             One row a place and bin: the place's codes, ``upper`` (the upper edge of the bin),
@@ -470,22 +455,18 @@ class Release:
             >>> release.cdf("income", place="town").shape
             (24, 6)
         """
-        asked = self._distributions(axis, place, by, areas, column, names, codes)
-        return asked.cdf(checked(confidence))
+        check_confidence(confidence)
+        told = Distributions.of(self.content, axis, where)
+        return told.cdf(confidence or USUAL)
 
-    def count_between(  # noqa: PLR0913 - the parts of one question
+    def count_between(
         self,
         axis: str,
         a: float,
         b: float,
         *,
-        place: str | None = None,
-        by: Mapping[str, str] | None = None,
-        areas: Any = None,
-        column: str | None = None,
-        names: str | None = None,
-        codes: Mapping[str, str] | None = None,
         confidence: Confidence = USUAL,
+        **where: Unpack[Where],
     ) -> pl.DataFrame:
         """Return how many records of each place have ``a <= value < b`` along a numeric axis.
 
@@ -493,13 +474,8 @@ class Release:
             axis: the numeric axis.
             a: the lower end; -inf for the lower bound.
             b: the upper end, above a; inf for the upper bound, which is inside.
-            place: a level of another axis, or levels, as in `quantiles`.
-            by: levels or columns of the other axes.
-            areas: of your own.
-            column: that holds the areas.
-            names: the column of their names.
-            codes: column → level or column of the release.
             confidence: of each interval; where it is simultaneous, all of the frame hold at once.
+            where: the places, as in `quantiles`.
 
         Returns:
             One row a place: its codes, ``count`` (released records; within a bin in proportion),
@@ -520,24 +496,9 @@ class Release:
             >>> release.count_between("income", 0, 350, place="town").columns
             ['town', 'count', 'low', 'high']
         """
-        asked = self._distributions(axis, place, by, areas, column, names, codes)
-        return asked.count_between(a, b, checked(confidence))
-
-    def _distributions(
-        self,
-        axis: str,
-        place: str | None,
-        by: Mapping[str, str] | None,
-        areas: Any,
-        column: str | None,
-        names: str | None,
-        codes: Mapping[str, str] | None,
-    ) -> Distributions:
-        """Return what is asked of a numeric axis by place."""
-        tree, lookup = self.plan.tree, None
-        if areas is not None:
-            lookup = Lookup.of(tree, areas, column, names=names, codes=codes)
-        return Distributions.of(self.content, Places.of(self.plan, axis, place, by, lookup))
+        check_confidence(confidence)
+        told = Distributions.of(self.content, axis, where)
+        return told.count_between(a, b, confidence or USUAL)
 
     def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
         """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
@@ -707,12 +668,6 @@ def check_confidence(confidence: object) -> None:
             f"a confidence is Confidence(0.99), got {kind_of(confidence)}; levels are named by "
             f'their axes: cuboid(origin="region")'
         )
-
-
-def checked(confidence: Confidence | None) -> Confidence:
-    """Return a confidence, 95 % unless given; raise as `check_confidence`."""
-    check_confidence(confidence)
-    return confidence or USUAL
 
 
 def read_release(directory: str | Path) -> Release:

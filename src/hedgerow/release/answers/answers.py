@@ -23,7 +23,7 @@ from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import check_stored
 from hedgerow.release.answers.sums import Sums
-from hedgerow.release.descent.jobs import OnFraction
+from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -146,18 +146,17 @@ class Answers(ABC, Generic[Own]):
         """Return what a release says of sums: of areas all, of others those that are listed."""
 
     @abstractmethod
-    def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
-        """Return the variances of all sums over areas from public facts: float64 (sums)."""
-
-    @abstractmethod
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums, listed or not, the counts, int64, and estimates, float64 (sums)."""
 
     @abstractmethod
-    def each_variances(
-        self, content: Content, each: Sequence[Sums], on_fraction: OnFraction
-    ) -> list[Float64]:
+    def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
+        """Return the variances of all sums over areas from public facts: float64 (sums)."""
+
+    def each_variances(self, content: Content, each: Sequence[Sums]) -> list[Float64]:
         """Return the variances of the same estimates, of each of several kinds of sums."""
+        del content
+        return [self.planned_variances(sums, tell_nobody) for sums in each]
 
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""

@@ -30,7 +30,7 @@ from hedgerow.release.answers.measured_nodes import (
     unlisted,
 )
 from hedgerow.release.answers.sums import Sums
-from hedgerow.release.descent.jobs import OnFraction
+from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.layouts import EveryCell
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.source import Stored, uneven
@@ -127,26 +127,13 @@ class ChainAnswers(Answers[PlannedChain]):
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
         counts, estimates = np.zeros(sums.many, dtype=np.int64), np.zeros(sums.many)
-        told = _least_squares(sums, *measured_nodes(content.stored, self.design.outline))
-        counts[told[0]], estimates[told[0]] = told[1:3]
+        numbers, *told = self.answer(content, sums, tell_nobody)[:3]
+        counts[numbers], estimates[numbers] = told
         return counts, estimates
 
-    def each_variances(
-        self, content: Content, each: Sequence[Sums], on_fraction: OnFraction
-    ) -> list[Float64]:
+    def each_variances(self, content: Content, each: Sequence[Sums]) -> list[Float64]:
         """Return the variances of the same estimates, of each of several kinds of sums."""
-        nodes, layers = measured_nodes(content.stored, self.design.outline)
-        combined, variances = upward(layers), list[Float64]()
-        for sums in each:
-            keys, numbers, _ = sums.added(self.plan.tree.finest, nodes[-1])
-            own = np.zeros(sums.many)
-            for groups in _groups(sums, keys, numbers) if len(nodes[-1]) else ():
-                here = np.where(groups < 0, len(numbers), groups)
-                of = np.flatnonzero(np.bincount(here)[: len(numbers)])
-                own[numbers[of]] = variance_of_sums(layers, here, combined)[of]
-            variances.append(own)
-            on_fraction(len(variances) / len(each))
-        return variances
+        return _variances(each, *measured_nodes(content.stored, self.design.outline))
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).
@@ -158,7 +145,7 @@ class ChainAnswers(Answers[PlannedChain]):
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
         every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
-        return _least_squares(sums, *every)[3]
+        return _variances([sums], *every)[0]
 
 
 class SumsAnswers(ChainAnswers):
@@ -199,20 +186,33 @@ def _least_squares(
     keys, numbers, counts = sums.added(sums.plan.tree.finest, nodes[-1])
     if not len(nodes[-1]):
         return numbers, counts, *np.zeros((2, len(numbers)))
-    solution = sums_of_leaves(layers, _groups(sums, keys, numbers), len(numbers))
+    groups = [np.searchsorted(numbers, keys)] if sums.lookup is None else _groups(sums, keys)
+    solution = sums_of_leaves(layers, groups, len(numbers))
     return numbers, counts, solution.estimate, solution.variance
 
 
-def _groups(sums: Sums, keys: Int64, numbers: Int64) -> Iterable[Int64]:
-    """Return for each group of sums that do not overlap that of each leaf, -1 for none.
+def _variances(
+    each: Sequence[Sums], nodes: Sequence[Nodes], layers: Sequence[Layer]
+) -> list[Float64]:
+    """Return the variances of all sums of several kinds; 0 of those without measured leaves."""
+    combined, variances = upward(layers), [np.zeros(sums.many) for sums in each]
+    for sums, variance in zip(each, variances, strict=True):
+        for groups in _groups(sums, sums.key(sums.plan.tree.finest, nodes[-1].codes)):
+            here = np.where(groups < 0, sums.many, groups)
+            of = np.flatnonzero(np.bincount(here)[: sums.many])
+            variance[of] = variance_of_sums(layers, here, combined)[of]
+    return variances
+
+
+def _groups(sums: Sums, keys: Int64) -> Iterable[Int64]:
+    """Return the number of each leaf's sum, -1 for none, where sums overlap several times.
 
     Args:
         sums: over areas, or any others.
-        keys: int64 (leaves): their keys.
-        numbers: of the sums that they are in.
+        keys: int64 (leaves).
     """
     if (lookup := sums.lookup) is None:
-        return [np.searchsorted(numbers, keys)]
+        return [keys]
     node, cell = np.divmod(keys, sums.cells)
     areas = lookup.partitions(sums.plan.tree.axes[lookup.axis].size(lookup.level))
     return (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)

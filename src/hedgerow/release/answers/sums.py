@@ -5,7 +5,7 @@ over. In place of the groups of one axis may stand areas of a user's own, which 
 overlap. So cuboids, columns and areas are sums of one kind, numbered area by area, then row by row.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Bool, Int32, Int64, Levels, among
+from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -172,9 +172,10 @@ class Sums:
             )
         ]
 
-    def key(self, codes: Sequence[NDArray[np.integer]]) -> Int64:
-        """Return the keys of cells: int64 (cells)."""
-        return np.asarray(sum(key[code] for key, code in zip(self.keys, codes, strict=True)))
+    def key(self, cuboid: Levels, codes: Codes) -> Int64:
+        """Return the keys of cells of a finer cuboid: int64 (cells)."""
+        above = cells_above(self.plan.tree, self.levels, cuboid, codes)
+        return np.asarray(sum(key[code] for key, code in zip(self.keys, above, strict=True)))
 
     def numbers(self, keys: Int64) -> Int64:
         """Return the numbers of the sums that cells are in, ascending; of areas all."""
@@ -192,7 +193,7 @@ class Sums:
 
     def added(self, cuboid: Levels, nodes: Nodes) -> tuple[Int64, Int64, Int64]:
         """Return of cells of a finer cuboid the keys, and of the sums numbers and counts."""
-        keys = self.key(cells_above(self.plan.tree, self.levels, cuboid, nodes.codes))
+        keys = self.key(cuboid, nodes.codes)
         totals = Totals.of(self, self.numbers(keys), np.int64)
         totals.add(keys, nodes.counts)
         return keys, totals.numbers, totals.sums

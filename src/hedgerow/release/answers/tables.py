@@ -198,23 +198,12 @@ class JointAnswers(Answers[Both]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums, listed or not, the counts and the estimates."""
-        (listed, positive), numbers = sums.counted(content), np.arange(sums.many)
-        counts = np.zeros(sums.many, dtype=np.int64)
+        numbers, counts = np.arange(sums.many), np.zeros(sums.many, dtype=np.int64)
+        listed, positive = sums.counted(content)
         counts[listed] = positive
         if self._is_public(sums):
             return counts, counts.astype(np.float64)
         return counts, self.estimates(content.stored, [(sums, numbers)])[0]
-
-    def each_variances(
-        self, content: Content, each: Sequence[Sums], on_fraction: OnFraction
-    ) -> list[Float64]:
-        """Return the variances of the same estimates, of each of several kinds of sums."""
-        del content
-        variances = list[Float64]()
-        for sums in each:
-            variances.append(self.planned_variances(sums, tell_nobody))
-            on_fraction(len(variances) / len(each))
-        return variances
 
     def _is_public(self, sums: Sums) -> bool:
         return self.design.is_public(self.design.shape.given(sums.cuboid))
