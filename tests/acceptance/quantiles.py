@@ -12,7 +12,6 @@ of all levels. ``python -m tests.acceptance.quantiles [releases]`` prints
    intervals rest on, as wide as that is by the density, and on to the next edges.
 """
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,7 @@ from scipy.stats import norm
 
 import hedgerow as hr
 from hedgerow.distribution.bins import coded_axis
-from hedgerow.evaluate.area_quantiles import HistogramsAlone, QuantilesAlone, cumulative, values_at
+from hedgerow.evaluate.area_quantiles import cumulative, values_at
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.execution import in_memory
 

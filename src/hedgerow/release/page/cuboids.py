@@ -15,6 +15,7 @@ import numpy as np
 
 from hedgerow.arrays import Int64, Levels
 from hedgerow.distribution.bins import ranges_of
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
@@ -33,6 +34,7 @@ from hedgerow.release.directory.measurements import (
     read_counts,
 )
 from hedgerow.release.directory.stored import OnDisk, read_nodes
+from hedgerow.release.distribution.cumulative import Shown
 from hedgerow.release.page.carried import (
     OTHERS,
     Block,
@@ -42,10 +44,11 @@ from hedgerow.release.page.carried import (
     level_block,
     other_intervals,
 )
-from hedgerow.release.page.quartiles import Quartiles, quartiles_of
+from hedgerow.release.page.quartiles import Quartiles, distributions_of
 from hedgerow.release.page.words import level_labels, source, unit_of, words_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
+from hedgerow.tables.tree import cell_numbers
 from hedgerow.text import Json, visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12
@@ -73,7 +76,8 @@ class Carried:
         cells: for each carried cuboid its cells; all coarser cuboids of the workload are carried,
             too.
         used: for each axis and level the codes that occur.
-        quartiles: of the column by cells of the other axes, where their errors are known.
+        quartiles: of a column beside other axes by their cells, where errors are known.
+        whole: the distribution of that column over all records, where its errors are known.
         blocks: names and texts, see `hedgerow.release.page.carried`.
     """
 
@@ -82,6 +86,7 @@ class Carried:
     cells: dict[Levels, Cells] = field(default_factory=dict)
     used: Used = field(default_factory=dict)
     quartiles: dict[Levels, Quartiles] = field(default_factory=dict)
+    whole: list[Shown] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
     @property
@@ -262,12 +267,19 @@ def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Car
 
 def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) -> None:
     """Add the quartiles of a column in the cells of the other axes, in so many characters."""
+    tree = made.plan.tree
+    label, own = made.plan.description.axis_label(tree.axes[numeric]), ranges_of(tree.axes[numeric])
+    ranges = Ranges(label, own.edges, own.out_of_bounds)
+    if np.abs(ranges.edges).max() * 10**ranges.decimals >= LARGEST_DOUBLE:
+        return
     for levels, cells in made.cells.items():
-        if levels[numeric] or not len(cells):
+        told = None if levels[numeric] else distributions_of(release, numeric, levels)
+        if told is None or not len(cells):
             continue
-        quartiles = quartiles_of(release, numeric, levels, made.nodes(levels, cells).codes)
-        if quartiles is None:
-            continue
+        if not any(levels):
+            made.whole.append(Shown(told, ranges, words_of(made.plan)))
+        codes = made.nodes(levels, cells).codes
+        quartiles = Quartiles.of(told, ranges, cell_numbers(tree, levels, codes))
         name, text = quartiles.block(levels)
         if len(text) <= room:
             room -= len(text)

@@ -1,22 +1,20 @@
 """How a numeric column is distributed within the places of a page: quartiles, and how sure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Int32, Int64, Levels
-from hedgerow.distribution.bins import ranges_of
+from hedgerow.arrays import Int64, Levels
+from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
-from hedgerow.limits import LARGEST_DOUBLE
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import shown
+from hedgerow.release.answers.sums import Sums
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.stored import Content
-from hedgerow.release.distribution.cumulative import Shown
-from hedgerow.release.distribution.places import Distributions, Places
+from hedgerow.release.distribution.cumulative import Cumulative
+from hedgerow.release.distribution.places import Distributions
 from hedgerow.release.page.carried import OTHERS, Block, block, folded, varints
-from hedgerow.tables.tree import cell_numbers
 
 RANKS = (0.25, 0.5, 0.75)
 SURE = tuple(sorted((USUAL, *OTHERS), key=lambda each: each.coverage))
@@ -42,6 +40,21 @@ class Quartiles:
     value: Int64
     low: Int64
     high: Int64
+
+    @classmethod
+    def of(cls, cumulative: Cumulative, ranges: Ranges, places: Int64) -> "Quartiles":
+        """Return those of some places.
+
+        Args:
+            cumulative: the counts of many places before each edge.
+            ranges: the bins.
+            places: int64 (cells): which of these, by number; none is empty.
+        """
+        each = [[cumulative.quantiles(rank, sure) for sure in SURE] for rank in RANKS]
+        steps = 10**ranges.decimals * np.array(each)[..., places]
+        value, low, high = np.rint(steps[:, 0, 0]), steps[:, :, 1], steps[:, :, 2]
+        ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
+        return cls(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
 
     def block(self, levels: Levels) -> Block:
         """Return the block of a cuboid: by rank values, and how far from these intervals reach."""
@@ -80,43 +93,14 @@ class Quartiles:
         return f'<dl class="beside">{lines}\n<div><dd>{sure}</dd></div></dl>'
 
 
-def quartiles_of(
-    release: Content, numeric: int, levels: Levels, codes: Sequence[Int32]
-) -> Quartiles | None:
-    """Return the quartiles of cells of a cuboid; None where no errors of theirs are known.
+def distributions_of(release: Content, numeric: int, levels: Levels) -> Cumulative | None:
+    """Return the distributions of a column in the cells of a cuboid that sums over it.
 
-    Args:
-        release: whose.
-        numeric: the axis of the column.
-        levels: of a cuboid in which that is summed over.
-        codes: of the cells, all of which have counts above 0.
+    None where their errors are not known, or take too long.
     """
-    tree = release.plan.tree
-    ranges, numbers = ranges_of(tree.axes[numeric]), cell_numbers(tree, levels, tuple(codes))
-    scale, told = 10**ranges.decimals, _told(release, numeric, levels)
-    if told is None or scale * max(map(abs, (ranges.low, ranges.high))) >= LARGEST_DOUBLE:
-        return None
-    each = [[told.cumulative.quantiles(rank, sure) for sure in SURE] for rank in RANKS]
-    steps = scale * np.array(each)[..., numbers]  # (ranks, confidences, value and ends, cells)
-    value, low, high = np.rint(steps[:, 0, 0]), steps[:, :, 1], steps[:, :, 2]
-    ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
-    return Quartiles(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
-
-
-def shown_whole(release: Content, numeric: int) -> Shown | None:
-    """Return the distribution of all records of a release; None where its errors are not known."""
-    plan = release.plan
-    told = _told(release, numeric, (0,) * len(plan.tree.axes))
-    if told is None or not told.cumulative.total:
-        return None
-    ranges = ranges_of(plan.tree.axes[numeric])
-    return Shown(told.cumulative, ranges, catalogue(plan.description.language))
-
-
-def _told(release: Content, numeric: int, levels: Levels) -> Distributions | None:
-    axes = release.plan.tree.axes
-    by = {axis.name: axis.levels[k - 1] for axis, k in zip(axes, levels, strict=True) if k}
+    each = zip(release.plan.tree.axes, levels, strict=True)
+    by = {axis.name: axis.levels[k - 1] for axis, k in each if k}
     try:
-        return Distributions.of(release, Places(release.plan, numeric, by))
+        return Distributions(release, numeric, Sums(release.plan, by)).cumulative
     except ReleaseError:
         return None

@@ -24,7 +24,6 @@ from hedgerow.release.page.carried import carry_maps, parts_of
 from hedgerow.release.page.cuboids import carry
 from hedgerow.release.page.levels import cuboid_facts
 from hedgerow.release.page.price import curves, in_a_hundred
-from hedgerow.release.page.quartiles import shown_whole
 from hedgerow.release.page.words import words_of
 
 PAGE_ROOM = 1 << 20
@@ -81,16 +80,15 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     seen = carry(release, [each.listed for each in facts], numeric=numeric)
     carried, total, title = list(seen.cells), facts[0].total or 0, words.title(plan)
     maps, shapes = carry_maps(plan)
-    shown = None
-    if numeric is not None:
-        shown = cumulative.shown_in(release) if is_column else shown_whole(release, numeric)
+    column = cumulative.shown_in(release) if is_column else None
+    shown = [*seen.whole, *([column] if column else [])]
     body = Template(spoken(_part("page.html"), say)).substitute(
         heading=words.in_its_language(plan, title),
         publisher=publisher(plan),
         by=words.dated(plan),
-        answer=first_answer(seen, total, shown if is_column else None),
+        answer=first_answer(seen, total, column),
         counts=seen.first_counts(),
-        distribution="" if shown is None else shown.section(),
+        distribution="".join(each.section() for each in shown),
         sure=levels.sure_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
         consistent=levels.consistent_words(plan, facts),
