@@ -355,7 +355,7 @@ def test_other_questions_by_place_and_areas(succeeds, refuses, places):
     succeeds("distribution", out, "--by", "county", "--cdf", "--output", file)
     assert pl.read_parquet(file).shape == (80, 6)
     refuses("so places cannot be made of it", "distribution", out, "--by", "bins_20")
-    refuses("no numeric axis 'place'", "distribution", out, "--axis", "place")
+    refuses("no numeric axis is called 'place'", "distribution", out, "--axis", "place")
     refuses("give that too", "distribution", out, "--area-column", "area")
 
 
