@@ -228,14 +228,17 @@ def test_how_many_values_were_moved_to_a_bound_is_told_on_a_terminal_alone(
     assert "2 of 3 values outside the bounds are counted" in succeeds("compare", incomes)
 
 
-def test_an_empty_table_is_a_valid_release_without_quantiles(succeeds, refuses, incomes):
+def test_an_empty_table_is_a_valid_release_without_quantiles(succeeds, incomes):
     replace_table(incomes, income=pl.Series([], dtype=pl.Float64))
     succeeds("release", incomes)
     out = incomes.parent / "out"
     succeeds("check", out)
     said = succeeds("distribution", out)
     assert "income: 0 records" in said
-    refuses("has no quantile", "distribution", out, "--quantile", "0.5")
+    rows = [
+        line.split() for line in succeeds("distribution", out, "--quantile", "0.5").splitlines()
+    ]
+    assert ["0.5", "0", "200,000", "whole", "axis"] in rows  # and no value
 
 
 def test_a_csv_file_with_public_edges_and_units_is_released(succeeds, run_on_terminal, incomes):
@@ -275,9 +278,92 @@ def test_a_numeric_axis_refines_with_a_hierarchy(succeeds, refuses, incomes):
         ("00 [0 or less, 5000)", "s", 1),
         ("38 [190000, 195000)", "s", 1),
     ]
-    refuses("a distribution is of one numeric axis", "distribution", out)
+    said = succeeds("distribution", out, "--by", "region")
+    assert said.splitlines()[1] == "income: 2 places"
+    rows = [line.split() for line in said.splitlines()]
+    assert ["n", "0.5", "2,500", "0", "200,000", "1", "whole", "axis"] in rows  # of one record
+    assert ["s", "0.5", "5,000", "0", "195,000", "2"] in rows
+    assert "income: 3 records" in succeeds("distribution", out)
+    refuses("draws a column that was", "distribution", out, "--picture", incomes.parent / "a.png")
     edit(incomes, 'method = "uniform"', 'method = "distribution"')
     refuses("is for one numeric axis, and this tree has 2 axes", "plan", incomes)
+
+
+PLACES = {"tract": ["a1", "a2", "b1", "b2"], "county": ["a", "a", "b", "b"]}
+
+
+@pytest.fixture
+def places(incomes):
+    """Incomes of four tracts, the last of which is empty, in a cube."""
+    rng = np.random.default_rng(5)
+    tract = rng.choice(PLACES["tract"][:3], 3000)
+    income = rng.uniform(0, 100_000, 3000) + 50_000 * (tract == "b1")
+    replace_table(incomes, income=income, tract=tract)
+    pl.DataFrame(PLACES).write_csv(incomes.parent / "tracts.csv")
+    axis = '[[axis]]\nname = "place"\nlevels = ["county", "tract"]\nareas = "tracts.csv"\n\n'
+    edit(incomes, "[privacy]", f'{axis}[workload]\ncuboids = "cube"\n\n[privacy]')
+    edit(
+        incomes,
+        'method = "distribution"',
+        'method = "uniform"',
+        "bins = 40",
+        "bins = 40\nbranching = [2, 4, 5]",
+    )
+    edit(incomes, "epsilon       = 1", "epsilon = 20")
+    return incomes
+
+
+def test_medians_by_place_are_shown_and_written(succeeds, places):
+    assert "bins_20" in (said := succeeds("plan", places))
+    assert "coarser ranges" not in said  # as the file says which
+    succeeds("release", places)
+    out, file = places.parent / "out", places.parent / "medians.csv"
+    rows = [line.split() for line in succeeds("distribution", out, "--by", "tract").splitlines()]
+    shown = {row[1]: row for row in rows if len(row) > 2 and row[2] == "0.5"}
+    succeeds("distribution", out, "--by", "tract", "--output", file)
+    written = pl.read_csv(file)
+    names = ["county", "tract", "quantile", "value", "low", "high", "count", "whole_axis"]
+    assert written.columns == names
+    table = pl.read_parquet(places.parent / "incomes.parquet").group_by("tract").median()
+    for tract, median in table.rows():
+        row = written.row(by_predicate=pl.col("tract") == tract, named=True)
+        assert row["low"] <= median <= row["high"]
+        assert row["high"] - row["low"] <= 30_000
+        assert [float(word.replace(",", "")) for word in shown[tract][3:6]] == [
+            pytest.approx(row[name], abs=0.5) for name in ("value", "low", "high")
+        ]
+    empty = written.row(by_predicate=pl.col("tract") == "b2", named=True)
+    assert empty["high"] - empty["low"] >= 190_000
+
+
+def test_other_questions_by_place_and_areas(succeeds, refuses, places):
+    succeeds("release", places)
+    out, file, areas = (places.parent / name for name in ("out", "told.parquet", "areas.csv"))
+    pl.DataFrame({"tract": ["a1", "b1"], "area": ["x", "x"]}).write_csv(areas)
+    said = succeeds("distribution", out, "--areas", areas, "--between", "0", "50000", "--cdf")
+    assert "From 0 to below 50000:" in said
+    assert said.count("\nx ") == 1 + 1 + 20
+    truth = pl.read_parquet(places.parent / "incomes.parquet")
+    exact = truth.filter(pl.col("tract").is_in(["a1", "b1"]) & (pl.col("income") < 50_000))
+    ends = "--between", "0", "50000", "--output", file
+    succeeds("distribution", out, "--areas", areas, *ends)
+    count, low, high = pl.read_parquet(file).select("count", "low", "high").row(0)
+    assert low <= len(exact) <= high
+    assert abs(count - len(exact)) < 20
+    refuses("exists already", "distribution", out, "--by", "tract", "--output", file)
+    file.unlink()
+    succeeds("distribution", out, "--by", "county", "--cdf", "--output", file)
+    assert pl.read_parquet(file).shape == (80, 6)
+    refuses("so places cannot be made of it", "distribution", out, "--by", "bins_20")
+    refuses("no numeric axis is called 'place'", "distribution", out, "--axis", "place")
+    refuses("give that too", "distribution", out, "--area-column", "area")
+
+
+def test_the_plan_says_how_bins_are_refined_where_nobody_did(succeeds, refuses, places):
+    edit(places, "\nbranching = [2, 4, 5]", "")
+    assert "Below coarser ranges the bins of a numeric axis" in succeeds("plan", places)
+    edit(places, "bins = 40", "bins = 40\nbranching = [2, 4]")
+    refuses("branching factors [2, 4] make 8 leaves", "plan", places)
 
 
 def test_what_is_no_release_is_refused(refuses, tmp_path):

@@ -91,6 +91,8 @@ def distribution(  # noqa: PLR0913, PLR0917 - the options of a command
         counts = None if between is None else told.count_between(*between, confidence)
         below = told.cdf(confidence) if cdf or is_one else None
         if picture is not None:
+            if len(tree.axes) > 1:
+                raise ReleaseError("--picture draws a column that was released alone; leave it out")
             picture_of_distribution(read_distribution(directory), picture, confidence=confidence)
     if output is not None:
         frame = below if cdf and below is not None else quantiles if counts is None else counts

@@ -173,5 +173,6 @@ def numeric_axis(
         >>> hr.numeric_axis(hr.Ranges.equal_width("income", 0, 1000, 64), [4, 16])
         Axis(income: 4 bins_16, 64 bin)
     """
-    best = branching or best_branching(ranges.bins, mechanism=mechanism).branching
-    return replace(coded_axis(ranges, best), attribute=attribute)
+    if branching is None:
+        branching = best_branching(ranges.bins, mechanism=mechanism).branching
+    return replace(coded_axis(ranges, branching), attribute=attribute)

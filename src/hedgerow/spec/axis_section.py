@@ -1,7 +1,6 @@
 """``[[axis]]``: one axis of a release file, and the public lists that it is made from."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import Field
 
 from hedgerow.declared import With
-from hedgerow.distribution.bins import coded_axis
-from hedgerow.distribution.plan import ForDistribution
+from hedgerow.distribution.branching import numeric_axis
 from hedgerow.distribution.ranges import BINS, OutOfBounds, Ranges
 from hedgerow.errors import SpecError, TableError
 from hedgerow.noise.mechanisms import Mechanism
@@ -54,7 +52,7 @@ class Kind(NamedTuple):
 
 
 NUMERIC = Kind(
-    frozenset({"low", "high", "bins", "edges", "out_of_bounds"}),
+    frozenset({"low", "high", "bins", "edges", "out_of_bounds", "branching"}),
     "columns",
     "a numeric axis has bins, and no {}",
 )
@@ -100,6 +98,7 @@ class AxisSection(Section):
     bins: Annotated[int | None, BINS] = None
     edges: list[Bound] | None = None
     out_of_bounds: OutOfBounds | None = None
+    branching: list[int] | None = None
 
     @property
     def kind(self) -> Kind:
@@ -156,13 +155,6 @@ class AxisSection(Section):
         return Ranges.equal_width(self.name, low, high, bins, out_of_bounds=outside)
 
 
-def numeric_axis(section: AxisSection, mechanism: type[Mechanism]) -> Axis:
-    """Return the axis of a numeric column: the best tree over its bins for cumulative counts."""
-    ranges, _ = section.ranges, section.column
-    axis = coded_axis(ranges, ForDistribution().design(ranges.bins, mechanism).branching)
-    return replace(axis, attribute=section.attribute)
-
-
 def public_axis(
     section: AxisSection, folder: Path, mechanism: type[Mechanism] | None = None
 ) -> Axis:
@@ -173,7 +165,8 @@ def public_axis(
         order = section.product or ()
         return Axis.from_product(section.name, lists, order, attribute=section.attribute)
     if section.kind is NUMERIC and mechanism is not None:
-        return numeric_axis(section, mechanism)
+        ranges, branching, _ = section.ranges, section.branching, section.column
+        return numeric_axis(ranges, branching, mechanism=mechanism, attribute=section.attribute)
     return listed_axis(section, folder / section.areas)
 
 

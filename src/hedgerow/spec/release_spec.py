@@ -156,6 +156,8 @@ class ReleaseSpec:
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
         if not alone or axis.attribute or axis.kind is not NUMERIC or measure == Survivors.name:
             return None
+        if axis.branching is not None:
+            return None
         if self.file.estimate.method not in {None, Isotonic.name} and measure is None:
             measure = "all"  # the method needs a tree
         _ = axis.column  # raises for several columns
@@ -221,7 +223,10 @@ class ReleaseSpec:
             invariants=self.invariants,
             public=self.public,
         )
-        by_design = () if self._designed is None else self._designed.chosen
+        is_best = any(a.kind is NUMERIC and a.branching is None for a in self.file.axis)
+        by_design = ("branching",) * (is_best and len(self.file.axis) > 1)
+        if self._designed is not None:
+            by_design = self._designed.chosen
         return made.described(description).choosing(*by_design)
 
     def description(self, tree: Tree) -> Description:

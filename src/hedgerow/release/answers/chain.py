@@ -195,12 +195,14 @@ def _variances(
     each: Sequence[Sums], nodes: Sequence[Nodes], layers: Sequence[Layer]
 ) -> list[Float64]:
     """Return the variances of all sums of several kinds; 0 of those without measured leaves."""
-    combined, variances = upward(layers), [np.zeros(sums.many) for sums in each]
-    for sums, variance in zip(each, variances, strict=True):
+    combined, variances = upward(layers), list[Float64]()
+    for sums in each:
+        own = np.zeros(sums.many + 1)
         for groups in _groups(sums, sums.key(sums.plan.tree.finest, nodes[-1].codes)):
-            here = np.where(groups < 0, sums.many, groups)
-            of = np.flatnonzero(np.bincount(here)[: sums.many])
-            variance[of] = variance_of_sums(layers, here, combined)[of]
+            others = np.where(groups < 0, sums.many, groups)
+            here = variance_of_sums(layers, others, combined)
+            own[: len(here)] += here  # each sum is in one of the groups
+        variances.append(own[:-1])
     return variances
 
 

@@ -44,6 +44,7 @@ from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.passes import ESTIMATION, pass_of
 from hedgerow.release.preflight import check_estimator
+from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import cell_codes, cell_numbers
 
 Both = TypeVar("Both", bound=Joint)
@@ -253,9 +254,12 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""
         joint = self.design
         cuboid = joint.shape.given(sums.cuboid)
-        closed = joint.is_public(cuboid) or joint.variances_of(cuboid).has_covariances
-        each = sum(joint.shape.shape(cuboid)) if closed else noisy * ITERATIONS
-        return sums.many * (each + A_SUM)
+        solver = None if joint.is_public(cuboid) else joint.variances_of(cuboid)
+        axes = sum(joint.shape.shape(cuboid))
+        if isinstance(solver, ByFactors):  # all at once
+            return sums.many * (1 if sums.lookup is None else axes)
+        closed = solver is None or solver.has_covariances
+        return len(np.unique(_kinds(sums))) * ((axes if closed else noisy * ITERATIONS) + A_SUM)
 
     def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""
@@ -292,17 +296,46 @@ class TablesAnswers(JointAnswers[PlannedTables]):
             if isinstance(solver, ByFactors):
                 of_sums = _by_area(sums, solver.of_cells(cuboid, groups))
             else:
+                kinds = _kinds(sums)[first : first + len(fixed)]
+                _, ones, own_kind = np.unique(kinds, return_index=True, return_inverse=True)
                 of_sums = np.zeros(len(fixed))
-                for i in np.flatnonzero(~fixed):
+                for i in ones[~fixed[ones]]:
                     own = _weights(sums, cuboid, first + int(i))
                     if solver.has_covariances:
                         of_sums[i] = solver.covariance(own, own)
                     else:
                         of_sums[i] = _by_iteration(joint, cuboid, own, tables)
                     on_fraction((first + i + 1) / sums.many)
+                of_sums = of_sums[ones][own_kind]
             variance.append(np.where(fixed, 0.0, np.maximum(of_sums, 0.0)))
             on_fraction((first + len(fixed)) / sums.many)
         return np.concatenate(variance)
+
+
+def _kinds(sums: Sums) -> Int64:
+    """Return a number for each sum; those that a symmetry of the axes exchanges have the same.
+
+    Their variances are the same, too, as all cells of a cuboid have noise of one law.
+    """
+    every = [np.arange(sums.many // sums.cells)]
+    for axis, each in zip(sums.plan.tree.axes, sums.groups, strict=True):
+        own = np.arange(each.many)
+        every.append(_alike(axis, each.level) if np.array_equal(each.number, own) else own)
+    number = reduce(lambda one, more: np.add.outer(one * (more.max() + 1), more), every)
+    return np.asarray(number).ravel()
+
+
+def _alike(axis: Axis, level: int) -> Int64:
+    """Return a number for each node of a level; those that a symmetry exchanges have the same."""
+    below = [np.zeros(axis.leaves, dtype=np.int64)]
+    for start in axis.child_start[::-1]:
+        families = [np.sort(each).tobytes() for each in np.split(below[0], start[1:-1])]
+        below.insert(0, np.unique(np.array(families, object), return_inverse=True)[1])
+    kinds = below[0]
+    for start, own in zip(axis.child_start[:level], below[1:], strict=False):
+        both = np.repeat(kinds, np.diff(start)) * len(own) + own
+        kinds = np.unique(both, return_inverse=True)[1]
+    return kinds
 
 
 def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
