@@ -9,7 +9,15 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.estimate.intervals import Confidence
-from tests.acceptance import allocations, coverage, criteria, efficiency, estimates, settling
+from tests.acceptance import (
+    allocations,
+    coverage,
+    criteria,
+    efficiency,
+    estimates,
+    quantiles,
+    settling,
+)
 from tests.acceptance.random_plans import KINDS, drawn
 
 SEED = 2
@@ -101,3 +109,47 @@ def test_a_budget_that_is_too_large_or_too_small_is_seen(monkeypatch):
     for factor in (Fraction(103, 100), Fraction(97, 100)):
         monkeypatch.setattr(hr, "least_budget", lambda plan, f=factor: hr.Rho(least(plan).rho * f))
         assert criteria.judged("cube, survivors", 10).faults
+
+
+FEW_AREAS = quantiles.Incomes.drawn(areas=48)
+WORKLOADS = pytest.mark.parametrize("workload", quantiles.WORKLOADS)
+
+
+def test_medians_by_area_have_half_the_error_of_histograms_cut_at_0():
+    """400 areas: ``python -m tests.acceptance.quantiles``."""
+    found = {k: each.medians() for k, each in quantiles.of_the_median(FEW_AREAS, 3).items()}
+    for errors in zip(*found.values(), strict=True):  # in income, and in records
+        chain, cube, clipped, whole = errors
+        assert max(chain, cube) < clipped / 2
+        assert max(chain, cube) < 0.75 * whole
+
+
+def test_exponential_mechanisms_win_for_a_median_alone_and_lose_for_many_quantiles():
+    """The same command."""
+    found = quantiles.crossing(FEW_AREAS, 1, many=(1, 99))
+    alone, together = ({k: each.medians() for k, each in found[k].items()} for k in (1, 99))
+    for workload in quantiles.WORKLOADS:
+        for unit in (0, 1):  # income, records
+            assert 2 * alone[quantiles.EXPONENTIAL][unit] < alone[workload][unit]
+            assert together[workload][unit] < together[quantiles.EXPONENTIAL][unit]
+
+
+@WORKLOADS
+def test_intervals_of_quantiles_hold_and_are_next_to_as_narrow_as_can_be(workload):
+    """200 releases, by size of area and five ranks: the same command."""
+    found = quantiles.intervals(FEW_AREAS, workload, 12, ranks=[0.25, 0.5])
+    assert not {at: held for at, held in found.items() if held.is_low}
+    assert max(found[rank, "all"].ratio for rank in (0.25, 0.5)) < 1.3
+
+
+def test_intervals_of_quantiles_that_are_too_narrow_are_seen():
+    found = quantiles.intervals(FEW_AREAS, "cube", 12, ranks=[0.5], confidence=Confidence(0.5))
+    assert found[0.5, "all"].is_low
+
+
+@WORKLOADS
+def test_variances_of_quantiles_are_those_of_every_release(workload):
+    first, second = quantiles.Told(FEW_AREAS, workload, 2)
+    assert first.excess(0.5) is not second.excess(0.5)
+    other = quantiles.Told(FEW_AREAS, workload, 1).of(7)
+    assert np.allclose(other.excess(0.5), second.excess(0.5), rtol=1e-9)
