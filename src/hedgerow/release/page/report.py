@@ -15,6 +15,7 @@ from hedgerow.pages.markup import BLOCK, Document, attribute, document, part, sp
 from hedgerow.pages.markup import shown as shown_text
 from hedgerow.plan.page.protected import publisher
 from hedgerow.plan.plan import Plan
+from hedgerow.release.accepted import accepted
 from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution import cumulative
@@ -78,7 +79,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     seen = carry(folder, plan, [each.listed for each in facts], numeric=is_column)
     carried, total, title = list(seen.cells), facts[0].total or 0, words.title(plan)
     maps, shapes = carry_maps(plan)
-    shown = cumulative.shown_in(OnDisk(folder, plan, estimator)) if is_column else None
+    content = OnDisk(folder, plan, estimator)
+    shown = cumulative.shown_in(content) if is_column else None
     body = Template(spoken(_part("page.html"), say)).substitute(
         heading=words.in_its_language(plan, title),
         publisher=publisher(plan),
@@ -88,6 +90,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         distribution="" if shown is None else shown.section(),
         sure=levels.sure_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
+        criteria=words.criteria(plan, accepted(content)),
         consistent=levels.consistent_words(plan, facts),
         promise=words.promise(plan),
         promise_heading=words.promise_heading(plan),
