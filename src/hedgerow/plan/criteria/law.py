@@ -45,9 +45,9 @@ class Law(ABC):
     def quantile(self, probability: float) -> float:
         """Return the t with P(T ≤ t) = ``probability``, or more."""
 
-    def at_most(self) -> float:
-        """Return a bound of P(T ≤ 1) from above: itself where the law is exact."""
-        return self.probability()
+    def at_most(self, factor: float = 1.0) -> float:
+        """Return a bound of the same from above: itself where the law is exact."""
+        return self.probability(factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +158,11 @@ class Bounded(Law):
         low, high = np.log(self.ratios.min() / FAR), np.log(self.ratios.max() * FAR)
         return float(np.exp(-brentq(excess, low, high, xtol=1e-6)))
 
-    def at_most(self) -> float:
+    def at_most(self, factor: float = 1.0) -> float:
         """Return the bound from above; 1 where there is none."""
         if not self.is_exact:
             return 1.0
-        misses = self._misses(1.0)
+        misses = self._misses(factor)
         most = float(self.times @ (1 - misses)) / self.least
         return min(most, 1.0, float(1 - misses.max()) if self._allowed == 1 else 1.0)
 
