@@ -3,6 +3,7 @@
 import ast
 import re
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.pages.markup import Scale, even_ticks
+from hedgerow.plan.criteria.criterion import Within
 from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.plan.workload import Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
@@ -28,7 +30,11 @@ PLACES = (
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 MADE = {f"release.made.{kind}" for kind in (*MECHANISMS, *MEASURES)}
-FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | {
+CRITERIA = {f"criteria.bound.{kind.__name__}" for kind in get_args(Within)} | {
+    f"criteria.told.{kept}"  # `Verdict.kept`
+    for kept in ("yes", "no", "unknown")
+}
+FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | CRITERIA | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")
     for workload in (Cube, Cuboids)

@@ -63,6 +63,7 @@ from hedgerow.errors import (
     SpecError,
     presentable,
 )
+from hedgerow.evaluate.accepted import OUTSIDE, in_fact
 from hedgerow.evaluate.error_picture import picture_of_errors
 from hedgerow.evaluate.metrics import HEADINGS_BESIDE_FORECAST as ERROR_HEADINGS
 from hedgerow.evaluate.metrics import (
@@ -300,6 +301,10 @@ def compare(
     for what, heading in BY_SIZE.items():
         stdout.print(f"{heading}, by the size of the true count (confidential):\n")
         say(f"{aligned(size_rows(by_size, what), wide=wide)}\n")
+    if released.plan.accept:
+        stdout.print("Criteria, by the truth (confidential):\n")
+        for sentence in (*in_fact(counts, released), OUTSIDE):
+            say(f"{sentence}\n")
     if strategies is not None:
         own = OneRelease(released)
         methods = methods_of(strategies, own.plan)

@@ -22,6 +22,7 @@ from hedgerow.columns import aligned
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.registry import ESTIMATORS, read_estimator
+from hedgerow.release.accepted import accepted
 from hedgerow.release.directory.check import Finding
 from hedgerow.release.directory.check import check as check_directory
 from hedgerow.release.directory.manifest import REPORT, made_by, read_manifest
@@ -75,6 +76,11 @@ def check(directory: Directory) -> None:
         stdout.print(f"All {checks} checks passed.\n")
     for finding in sorted(findings, key=lambda each: (each.passed, not each.failure)):
         stdout.print(_line(finding))
+    if not failed:
+        with undamaged(directory):
+            judged = accepted(verified_release(directory))
+        for number, verdict in enumerate(judged, start=1):
+            say(f"\nCriterion {number}: {verdict.criterion!r}. {verdict.sentence}")
     if failed:
         rest = "" if checks > FIRST_CHECKS else "; the others depend on these and were not made"
         raise ReleaseError(f"{failed} of {checks} checks failed in {str(directory)!r}{rest}")

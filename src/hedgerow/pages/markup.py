@@ -16,7 +16,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from hedgerow.pages.catalogue import Catalogue
+from hedgerow.pages.catalogue import USUAL, Catalogue
 from hedgerow.text import Json, visible
 
 
@@ -28,6 +28,11 @@ def shown(words: str) -> str:
 def attribute(words: str) -> str:
     """Return text as HTML or as the value of an attribute in quotes."""
     return escape(visible(words), quote=True)
+
+
+def in_english(say: Catalogue, words: str) -> str:
+    """Return what a plan says of itself, which it does in English: HTML."""
+    return shown(words) if say.language == USUAL else f'<span lang="{USUAL}">{shown(words)}</span>'
 
 
 def data(value: Any) -> str:

@@ -313,6 +313,7 @@ function moveTo(place) {
 function draw() {
   const bought = at(state.place);
   const found = foundOf(solver, points, divided(), allocation().shares, state.place, bought.most);
+  showCriteria();
   for (const one of cards) showCard(one, bought);
   showBudget(found);
   showPrivacy(found);
@@ -332,6 +333,7 @@ facts.ticks.forEach((place) => {
   mark.style.left = `${100 * place / LAST}%`;
   byId("ticks").append(mark);
 });
+startCriteria();
 byId("value").addEventListener("input", () => moveTo(Number(byId("value").value)));
 for (const { button, by } of steps) {
   button.addEventListener("click", () => {

@@ -15,6 +15,8 @@ from hedgerow.plan.allocation.allocation import levels_apart
 from hedgerow.plan.cost import off_the_chain
 from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page import accepted
+from hedgerow.plan.page.judged import least_of
 from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
 from hedgerow.plan.page.protected import (
     among,
@@ -32,7 +34,7 @@ from hedgerow.privacy.budget import EpsilonDelta, float_above
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.text import Json, format_rounded_up, visible
 
-SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "page.js")
+SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "criteria.js", "page.js")
 CONFIDENCE_MISS = 0.05
 LARGE, MIDDLING, SMALL = 100_000, 1_000, 50
 """Counts that stand for the coarsest level, for the finest and for those between, if none knows."""
@@ -80,7 +82,9 @@ def planning_page(
         BudgetError: the release has no price in the account.
     """
     say = catalogue(plan.description.language)
-    facts = _facts(plan, say, standing) | {"trials": _trials(plan, simulated)}
+    least = least_of(plan)
+    budgets = Budgets.of(plan) if least is None else Budgets.of(plan).including(value_of(least))
+    facts = _facts(plan, say, standing, budgets) | {"trials": _trials(plan, simulated)}
     title = plan.description.title or " × ".join(
         plan.description.axis_label(axis) for axis in plan.tree.axes
     )
@@ -89,6 +93,7 @@ def planning_page(
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),
         heading=shown(title),
         about=_about(plan, say),
+        criteria=accepted.section(plan),
         sizes=say(f"planning.worth.{'prior' if facts['isReal'] else 'examples'}"),
         privacy=say("planning.privacy", one=attribute(one(plan))),
         promise=" ".join(
@@ -114,10 +119,10 @@ def _divisions(plan: Plan, facts: Json) -> list[str]:
     return [facts["solver"]["kind"], *(["beside"] if is_off_chain else [])]
 
 
-def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
+def _facts(plan: Plan, say: Catalogue, standing: Standing | None, budgets: Budgets) -> Json:
     """Return what the page's script starts from."""
     solver = solver_of(plan)
-    points = points_of(plan, is_fixed=solver["kind"] == "fixed")
+    points = points_of(plan, budgets, is_fixed=solver["kind"] == "fixed")
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
     open_rows = [row for row in rows if row["place"] not in solver["public"]]
     is_real = _give_sizes(plan, open_rows)
@@ -144,7 +149,7 @@ def _facts(plan: Plan, say: Catalogue, standing: Standing | None) -> Json:
         "units": visible(units(plan)),
         "efficiency": _efficiency(plan),
         "ticks": [i for i, value in enumerate(points["values"]) if value in ticks],
-        "ledger": None if standing is None else _account(plan, standing),
+        "ledger": None if standing is None else _account(plan, standing, budgets),
     }
 
 
@@ -317,14 +322,14 @@ def _trials(plan: Plan, simulated: Simulated | None) -> Json | None:
     }
 
 
-def _account(plan: Plan, standing: Standing) -> Json:
+def _account(plan: Plan, standing: Standing, budgets: Budgets) -> Json:
     """Return where an account stands, and how often a release fits under its cap.
 
     That is counted in the ledger's own fractions where the cost is known for certain: of the file's
     own division, at its own budget or, where the budget is no (ε, δ), at every one. What others
     cost, the page computes.
     """
-    account, budgets = standing.account, Budgets.of(plan)
+    account = standing.account
     exact = {budgets.own: account.cost(plan.guarantee)}  # raises where there is no price
     left = account.amount - standing.spent
     if not isinstance(plan.budget, EpsilonDelta):

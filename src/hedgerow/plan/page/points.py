@@ -20,6 +20,8 @@ from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.defaults import USUAL_DELTA
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.page.accepted import told
+from hedgerow.plan.page.judged import judged_at
 from hedgerow.plan.page.solver import shares_for
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -74,16 +76,25 @@ class Budgets:
     Attributes:
         values: ε, or ρ.
         own: the place of the plan's own.
+        least: the place of the least one that keeps all criteria, if it is among them.
     """
 
     values: tuple[Fraction, ...]
     own: int
+    least: int | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> "Budgets":
         """Return the budgets around a plan's own."""
         noises = {use.noise for use in plan.guarantee.uses}
         return cls.around(plan.budget, MANTISSAS if len(noises) <= MOST_NOISES else FEW_MANTISSAS)
+
+    def including(self, least: Fraction) -> "Budgets":
+        """Return these and the least one that keeps all criteria, if it is between them."""
+        if not self.values[0] <= least <= self.values[-1]:
+            return self
+        values = tuple(sorted({*self.values, least}))
+        return Budgets(values, values.index(self.values[self.own]), values.index(least))
 
     @classmethod
     def around(cls, budget: Budget, mantissas: Texts) -> "Budgets":
@@ -158,6 +169,7 @@ def divisions(plan: Plan) -> list[Division]:
                 workload=plan.workload,
                 measure=plan.measure,
                 invariants=plan.invariants,
+                accept=plan.accept,
             ).described(plan.description)
             made = made.choosing(*plan.chosen_measure)  # what is measured is that of the file
         except HedgerowError:  # it has no such division
@@ -189,11 +201,12 @@ def _others() -> Iterator[tuple[str, str, Allocation]]:
     yield "fair", f'method = "fair"\nratio = "{RATIO}"', Fair(RATIO)
 
 
-def points_of(plan: Plan, *, is_fixed: bool) -> Json:
+def points_of(plan: Plan, budgets: Budgets | None = None, *, is_fixed: bool) -> Json:
     """Return budgets, divisions, and what is known of each pair of them, as JSON.
 
     Args:
         plan: of the release file.
+        budgets: the steps; those around its own unless given.
         is_fixed: whether variances are carried (`hedgerow.plan.page.solver`).
 
     Returns:
@@ -201,7 +214,7 @@ def points_of(plan: Plan, *, is_fixed: bool) -> Json:
         exact; ``own``: the place of the file's; ``divisions``; ``chosen``: keys of what is said of
         any other division.
     """
-    budgets = Budgets.of(plan)
+    budgets = budgets or Budgets.of(plan)
     delta = plan.budget.delta if isinstance(plan.budget, EpsilonDelta) else Fraction(USUAL_DELTA)
     return {
         "kind": type(plan.budget).__name__,
@@ -221,12 +234,14 @@ def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: boo
     Returns:
         Of each budget: ``wholes``, what it buys (ρ, or pure ε); ``hashes``; ``found``, how many of
         100 differences are noticed at most; ``epsilons``, at δ, of a budget in ρ; ``errors``, the
-        RMSE of each cuboid where they are carried, null where nothing tells of it.
+        RMSE of each cuboid where they are carried, null where nothing tells of it; ``criteria``:
+        of each of them what is said (`hedgerow.plan.page.accepted.told`).
     """
     promises = [way.profile(value) for value in budgets.values]
     plans = [
         way.at(value, promise) for value, promise in zip(budgets.values, promises, strict=True)
     ]
+    judged = judged_at(plans, budgets.own, budgets.least)
     if not way.keeps:  # its shares are written out
         plans = [
             made if i == budgets.own else replace(made, allocation=Shares.name, prior=None)
@@ -249,6 +264,7 @@ def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: boo
         "found": [float(format_percent(promise.power())) for promise in promises],
         "epsilons": [promise.epsilon(delta) if kind is Rho else None for promise in promises],
         "errors": [forecast(made)["rmse"].to_list() for made in plans] if is_fixed else None,
+        "criteria": [[told(way.plan, verdict) for verdict in each] for each in judged],
     }
 
 

@@ -15,6 +15,7 @@ from hedgerow.pages.markup import BLOCK, Document, attribute, document, part, sp
 from hedgerow.pages.markup import shown as shown_text
 from hedgerow.plan.page.protected import publisher
 from hedgerow.plan.plan import Plan
+from hedgerow.release.accepted import accepted
 from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
 from hedgerow.release.directory.stored import OnDisk
 from hedgerow.release.distribution import cumulative
@@ -91,6 +92,7 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         distribution="".join(each.section() for each in shown),
         sure=levels.sure_table(plan, facts),
         contradicted=levels.contradicted_words(plan, facts),
+        criteria=words.criteria(plan, accepted(release)),
         consistent=levels.consistent_words(plan, facts),
         promise=words.promise(plan),
         promise_heading=words.promise_heading(plan),

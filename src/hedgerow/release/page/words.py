@@ -1,16 +1,19 @@
 """What was released and promised, in words for people who are no mathematicians."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import isinf
 
 from hedgerow.distribution.bins import numeric_axes
 from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.pages.catalogue import USUAL, Catalogue, catalogue
-from hedgerow.pages.markup import attribute, items, shown
+from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.markup import attribute, in_english, items, shown
+from hedgerow.plan.criteria.verdict import Verdict
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
 from hedgerow.plan.facts.constraints import facts_in_words
+from hedgerow.plan.page.accepted import listed
 from hedgerow.plan.page.protected import among, not_hidden, one, protected
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
@@ -234,6 +237,15 @@ def _rounded_up(say: Catalogue, value: Fraction | float) -> str:
     return say.numeral(format_rounded_up(value))
 
 
+def criteria(plan: Plan, verdicts: Sequence[Verdict]) -> str:
+    """Return whether the release keeps its criteria: HTML, nothing where there are none."""
+    if not verdicts:
+        return ""
+    say, unsized = words_of(plan), [replace(verdict, source="") for verdict in verdicts]
+    heading, told = say("criteria.heading"), say("criteria.released")
+    return f'\n<h3 id="criteria">{heading}</h3>\n{listed(plan, unsized)}\n<p>{told}</p>'
+
+
 def _who(plan: Plan) -> str:
     say, text = words_of(plan), shown(protected(plan))
     m, unit = plan.neighbours.contributions, plan.neighbours.unit
@@ -270,15 +282,10 @@ def _facts(plan: Plan) -> str:
         return ""
     say = words_of(plan)
     each = "".join(
-        f"<li>{_plans_own(say, words)}</li>" for words in facts_in_words(plan.tree, plan.facts)
+        f"<li>{in_english(say, words)}</li>" for words in facts_in_words(plan.tree, plan.facts)
     )
     together = say("release.public.together", open=constraints.open_cells, cells=constraints.cells)
     return f" {say('release.public.facts')}<ul>{each}</ul>{together} {say('release.public.free')}"
-
-
-def _plans_own(say: Catalogue, text: str) -> str:
-    """Return what a plan says of itself, which it does in English: HTML."""
-    return shown(text) if say.language == USUAL else f'<span lang="{USUAL}">{shown(text)}</span>'
 
 
 def made(plan: Plan, estimator: Estimator) -> str:
@@ -300,7 +307,7 @@ def made(plan: Plan, estimator: Estimator) -> str:
     ]  # fmt: skip
     if idle:
         parts.append(say("release.made.idle", names=_few(say, idle)))
-    parts.append(_plans_own(say, plan.design.ways))
+    parts.append(in_english(say, plan.design.ways))
     chosen = {k: v for k, v in estimator.to_dict().items() if k != "method"}
     how = ", ".join(f"{k} {v}" for k, v in chosen.items() if v is not None)
     named = attribute(estimator.name + (f" ({how})" if how else ""))

@@ -1,0 +1,85 @@
+"""The criteria of a plan, and whether they are kept, in the language of its pages."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor
+from string import Template
+
+from hedgerow.pages.catalogue import catalogue
+from hedgerow.pages.markup import in_english, items, part, shown, spoken
+from hedgerow.plan.criteria.criterion import Criterion
+from hedgerow.plan.criteria.verdict import Verdict, verdicts
+from hedgerow.plan.page.protected import units
+from hedgerow.plan.plan import Plan
+from hedgerow.text import format_percent
+
+NEARLY_ALL = 999
+"""In a thousand: what is told of larger chances, which draws tell no better."""
+
+
+def required(plan: Plan, criterion: Criterion) -> str:
+    """Return what a criterion says: text."""
+    say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
+    which = "one" if plan.tree.cells(levels) == 1 else "all" if criterion.cells == 1 else "part"
+    return say(
+        "criteria.required",
+        level=plan.label_of(levels) if any(levels) else say("planning.total"),
+        cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * criterion.cells))),
+        bound=_bound(plan, criterion, criterion.amount),
+        probability=say.percent(_figure(100 * criterion.probability)),
+    )
+
+
+def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
+    """Return whether a criterion is kept, as the catalogue calls it and in words, and by how much.
+
+    The chance is rounded down, and the bound up; nothing is said of it where no law is known.
+    """
+    say = catalogue(plan.description.language)
+    key = verdict.kept if verdict.kept == verdict.of_estimates else "estimates"
+    if verdict.reach is None:
+        key = "none"
+    outcome = say(f"criteria.told.{key}")
+    if verdict.law is None or verdict.within is None:
+        return key, outcome, ""
+    tenths = min(floor(1000 * (verdict.probability or 0.0)), NEARLY_ALL)
+    chance = say.percent(f"{tenths / 10:g}")
+    reached = say("criteria.reached", bound=_bound(plan, verdict.criterion, verdict.within))
+    more = f" {say(f'criteria.why.{key}')}" if key in {"estimates", "unknown"} else ""
+    at_least = "at_least" if verdict.is_bound else "with"
+    return key, say(f"criteria.{at_least}", told=outcome, chance=chance), reached + more
+
+
+def listed(plan: Plan, judged: Sequence[Verdict]) -> str:
+    """Return criteria, each beside whether it is kept: HTML."""
+    say, each = catalogue(plan.description.language), []
+    for verdict in judged:
+        _, outcome, more = told(plan, verdict)
+        english = f"{verdict.why} {verdict.source and f'Sizes: {verdict.source}.'}".strip()
+        also = english and f" {in_english(say, english)}"
+        words = f"<p>{shown(required(plan, verdict.criterion))}</p>"
+        each.append((shown(outcome), f"{words}<small>{shown(more)}{also}</small>"))
+    return items(each, "points")
+
+
+def section(plan: Plan) -> str:
+    """Return the criteria at a plan's own budget: HTML, nothing where there are none."""
+    if not plan.accept:
+        return ""
+    say = catalogue(plan.description.language)
+    template = Template(spoken(part("hedgerow.plan.page", "criteria.html"), say))
+    return template.substitute(listed=listed(plan, verdicts(plan)))
+
+
+def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
+    """Return a bound of a criterion's kind, of so many records or such a part."""
+    say, own = catalogue(plan.description.language), criterion.within
+    least, kind = getattr(own, "least", 0), type(own).__name__
+    number = say.numeral(_figure(amount if kind == "Fraction" else 100 * amount))
+    return say(f"criteria.bound.{kind}", amount=number, least=least, units=units(plan))
+
+
+def _figure(amount: Fraction | float) -> str:
+    """Return a number as it is, or three digits of one that was computed, rounded up."""
+    exact = amount if isinstance(amount, Fraction) else float(format_percent(amount / 100))
+    return f"{float(exact):,.10g}"

@@ -1,0 +1,120 @@
+"""Criteria on the planning page: the plan's own verdicts, at every budget of its slider."""
+
+from dataclasses import replace
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.pages.catalogue import catalogue
+from hedgerow.plan.page.accepted import listed, required, told
+from hedgerow.plan.page.judged import judged_at, least_of
+from hedgerow.plan.page.page import planning_page
+from hedgerow.plan.page.points import Budgets, points_of, value_of, with_value
+from tests.made import fixed_tree, plain_plan
+
+USUAL = "with a probability of 95 %"
+TREE = fixed_tree(place=(3, 8))
+TOWNS = hr.Criterion("level2", 12, cells="0.9")
+REGIONS = hr.Criterion("level1", hr.OfCount("0.01", least=100), records=3000)
+WHOLE = hr.Criterion("total", hr.OfRecords("0.002"), records=3000, probability="0.99")
+
+CHAIN = plain_plan(TREE, budget=hr.Rho("1/20"), measure=hr.All(), accept=[TOWNS, REGIONS, WHOLE])
+CUBE = plain_plan(
+    hr.Tree([hr.Axis.from_frame(name, {name: list("abcd")}, [name]) for name in ("sex", "age")]),
+    budget=hr.EpsilonDelta("1/2", "1e-8"), measure=hr.All(), workload=hr.Cube(),
+    accept=[hr.Criterion("sex.sex × age.age", 20), hr.Criterion("age.age", 9, cells="3/4")],
+)  # fmt: skip
+
+
+def at(plan, value):
+    return replace(plan, budget=with_value(plan.budget, value), inverse_two_rho=None)
+
+
+@pytest.mark.parametrize("plan", [CHAIN, CUBE])
+def test_each_budget_has_the_verdicts_of_its_own_plan(plan):
+    least = least_of(plan)
+    budgets = Budgets.around(plan.budget, ("1", "5")).including(value_of(least))
+    assert budgets.values[budgets.least] == value_of(least)
+    plans = [at(plan, value) for value in budgets.values]
+    seen = set()
+    for place, judged in enumerate(judged_at(plans, budgets.own, budgets.least)):
+        for verdict, own in zip(judged, hr.verdicts(plans[place]), strict=True):
+            assert (verdict.kept, verdict.of_estimates) == (own.kept, own.of_estimates)
+            assert verdict.reach == pytest.approx(own.reach, rel=5e-3)
+            assert verdict.probability == pytest.approx(own.probability, abs=5e-3)
+            seen.add(verdict.of_estimates)
+        keeps = all(verdict.of_estimates == "yes" for verdict in judged)
+        assert keeps == (place >= budgets.least)
+    assert seen == {"yes", "no"}
+
+
+def test_no_budget_is_marked_where_a_criterion_is_kept_by_none():
+
+    survivors = plain_plan(TREE, budget=hr.Rho("1/20"), measure=hr.Survivors(), accept=[TOWNS])
+    assert least_of(survivors) is None
+    assert least_of(replace(CHAIN, accept=())) is None
+    (verdict,) = hr.verdicts(survivors)
+    assert told(survivors, verdict) == ("none", "no verdict", "")
+    assert verdict.why.split(":")[0] in listed(survivors, [verdict])
+
+
+@pytest.mark.usefixtures("few_budgets")
+def test_other_divisions_are_judged_too_and_their_hashes_sign_the_criteria():
+    points = points_of(CHAIN, is_fixed=False)
+    assert len(points["divisions"]) > 1
+    for division in points["divisions"]:
+        assert [len(each) for each in division["criteria"]] == [3] * len(points["values"])
+    optimal = next(each for each in points["divisions"] if each["key"] == "optimal")
+    made = plain_plan(
+        TREE, budget=CHAIN.budget, measure=hr.All(), allocation=hr.Optimal(), accept=CHAIN.accept
+    )
+    assert optimal["hashes"][points["own"]] == made.hash
+    outcomes = [told(made, verdict)[0] for verdict in hr.verdicts(made)]
+    assert [each[0] for each in optimal["criteria"][points["own"]]] == outcomes
+
+
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
+def test_a_page_without_criteria_has_nothing_of_them():
+    plan = replace(CHAIN, accept=())
+    page = planning_page(plan, "1")
+    assert 'id="criteria"' not in page
+    assert points_of(plan, is_fixed=False)["divisions"][0]["criteria"] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "criterion", "said"),
+    [
+        ("en", TOWNS, f"level2: 90 of 100 counts within 12 people, {USUAL}"),
+        ("en", REGIONS, f"level1: all counts within 1 % of the count, from 100 people on, {USUAL}"),
+        ("en", WHOLE, "Total: the count within 0.2 % of all people, with a probability of 99 %"),
+        (
+            "fr", TOWNS,
+            "level2 : 90 effectifs sur 100 à 12 près (people), avec une probabilité de 95 %",
+        ),
+        (
+            "fr", WHOLE,
+            "Total : l’effectif à 0,2 % du total (people) près, avec une probabilité de 99 %",
+        ),
+        ("en", hr.Criterion("level2", 12345), f"level2: all counts within 12,345 people, {USUAL}"),
+    ],
+)  # fmt: skip
+def test_criteria_are_said_in_words_of_an_office(language, criterion, said):
+    plan = CHAIN.described(hr.Description(unit="people", language=language))
+    assert required(plan, criterion).replace("\u00a0", " ") == said
+
+
+def test_chances_are_rounded_down_and_what_would_be_kept_up():
+    (verdict, *_) = hr.verdicts(CHAIN)
+    high = replace(verdict, probability=0.99996, reach=12 / 7.811, settled=1.0)
+    assert told(CHAIN, high) == (
+        "yes", "kept (99.9 %)",
+        "With the probability that was asked for: within 7.82 records.",
+    )  # fmt: skip
+    assert told(CHAIN, replace(high, settled=2.0))[:2] == (
+        "estimates", "kept by estimates (99.9 %)",
+    )  # fmt: skip
+    low = replace(verdict, probability=0.51999, reach=0.5, at_most=0.52)
+    assert told(CHAIN, low)[:2] == ("no", "not kept (51.9 %)")
+    open_ = replace(low, at_most=1.0, is_bound=True)
+    assert told(CHAIN, open_)[:2] == ("unknown", "not shown (at least 51.9 %)")
+    assert catalogue("fr")("criteria.told.yes") == "respecté"
