@@ -209,6 +209,9 @@ MOST_BOOTSTRAPPED = 1 << 27
 MOST_NODES_OF_A_PAGE = 1_500_000
 """Listed counts that are read for a page."""
 
+MOST_NOISY_OF_A_PAGE = 1 << 22
+"""Noisy counts that are estimated from once more for the medians of a page."""
+
 MOST_CHARACTERS = 4_600_000
 """Of a page's counts and codes, so that the whole page is below 5 MB."""
 

@@ -7,7 +7,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.release.page import cuboids
-from tests.release.drawn_page import table
+from tests.release.drawn_page import read, table
 from tests.release.made_pages import blocks_of, facts_of, numbers, page_of, unfolded, written
 from tests.release.median_pages import (
     HIGH,
@@ -131,6 +131,17 @@ def test_counts_are_carried_before_quartiles(medians, monkeypatch):
     monkeypatch.setattr(cuboids, "MOST_CHARACTERS", own + sizes["quartiles-0-0"])
     left = whole - blocks_of(page_of(made)).keys()
     assert left == {"quartiles-1-0", "quartiles-2-0"}
+
+
+def test_a_page_of_very_many_noisy_counts_does_without(medians, monkeypatch):
+    made = medians["cube"]
+    many = made.release.content.noisy_cells
+    monkeypatch.setattr(cuboids, "MOST_NOISY_OF_A_PAGE", many)
+    assert page_of(made) == made.text
+    monkeypatch.setattr(cuboids, "MOST_NOISY_OF_A_PAGE", many - 1)
+    left = page_of(made)
+    assert not [name for name in blocks_of(left) if name.startswith("quartiles")]
+    assert len(table(read(left), "Counts by place county").rows[0]) == 4
 
 
 def test_in_french_a_median_is_written_as_numbers_are_there(tmp_path):

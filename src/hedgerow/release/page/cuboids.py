@@ -19,7 +19,12 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, maximal
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.limits import LARGEST_DOUBLE, MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
+from hedgerow.limits import (
+    LARGEST_DOUBLE,
+    MOST_CHARACTERS,
+    MOST_NODES_OF_A_PAGE,
+    MOST_NOISY_OF_A_PAGE,
+)
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.plan import Plan
@@ -270,7 +275,8 @@ def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) ->
     tree = made.plan.tree
     label, own = made.plan.description.axis_label(tree.axes[numeric]), ranges_of(tree.axes[numeric])
     ranges = Ranges(label, own.edges, own.out_of_bounds)
-    if np.abs(ranges.edges).max() * 10**ranges.decimals >= LARGEST_DOUBLE:
+    largest = np.abs(ranges.edges).max() * 10**ranges.decimals
+    if release.noisy_cells > MOST_NOISY_OF_A_PAGE or largest >= LARGEST_DOUBLE:
         return
     for levels, cells in made.cells.items():
         told = None if levels[numeric] else distributions_of(release, numeric, levels)
