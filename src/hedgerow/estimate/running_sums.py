@@ -123,12 +123,8 @@ class Decoded:
             total: the public total; None where it is not public.
         """
         self.strategy.check_length(noisy)
-        return self.decode(noisy.astype(np.float64), total)
-
-    def decode(self, noisy: Float64, total: int | None) -> Float64:
-        """Return what `estimate` does, of any numbers: float64 (K)."""
         cumulative = np.zeros(self.strategy.bins)
-        _convolve(self.strategy.decoding, noisy, cumulative)
+        _convolve(self.strategy.decoding, noisy.astype(np.float64), cumulative)
         if total is not None:
             cumulative += self.pull[1:] * (total - cumulative[-1])
             cumulative[-1] = total

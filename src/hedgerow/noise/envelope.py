@@ -37,9 +37,12 @@ class Envelope(ABC):
     def farthest(self, chance: float) -> float:
         """Return a k with P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ ``chance`` for any aᵢ: a Chernoff bound."""
 
-    @abstractmethod
     def miss_of_sums(self, k: Float64) -> Float64:
-        """Return a bound of P(|Σ aᵢZᵢ| ≥ k √(Σ aᵢ²s²)) for draws Zᵢ of this law and any aᵢ."""
+        """Return a bound of P(|Σ aᵢZᵢ| ≥ k √(Σ aᵢ²s²)) for draws Zᵢ of this law and any aᵢ.
+
+        Of a law whose sums have the same law it is that of one draw.
+        """
+        return self.miss(k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,6 @@ class NormalEnvelope(Envelope):
     def miss(self, quantile: Float64) -> Float64:
         """Return the two tails of the normal law."""
         return np.asarray(2 * ndtr(-quantile))
-
-    def miss_of_sums(self, k: Float64) -> Float64:
-        """Return the same: sums of normal draws are normal."""
-        return self.miss(k)
 
     def farthest(self, chance: float) -> float:
         """Return P(|Σ aᵢXᵢ| ≥ k √(Σ aᵢ²s²)) ≤ 2 e^{-k²/2}."""
@@ -85,7 +84,7 @@ class LaplaceEnvelope(Envelope):
 
     def miss_of_sums(self, k: Float64) -> Float64:
         """Return the Chernoff bound that `farthest` inverts."""
-        x = np.maximum(np.sqrt(2) * k, 1e-9)
+        x = np.clip(np.sqrt(2) * k, 1e-9, 1e6)
         mu = (np.hypot(1.0, x) - 1) / x
         return np.asarray(np.minimum(1.0, 2 * np.exp(-mu * x) / (1 - mu * mu)))
 

@@ -9,13 +9,14 @@ quantile at p is the factor at which the criterion is just kept, its *reach*.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import ceil, exp, inf, sqrt
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Integers
 from hedgerow.noise.envelope import Envelope
 
 ENOUGH = 0.0015
@@ -26,28 +27,26 @@ AT_ONCE = 1 << 18
 """Of a block of draws."""
 FEWEST = 8
 """Draws beyond the quantile that tell it."""
-FAR = 1e3
-"""Standard deviations beyond which no error is, and one over those within which all are."""
 SURE = 2.0
 """Standard errors that a drawn quantile is taken to be larger than it seems."""
 
 
 class Law(ABC):
-    """The law of T; its figures may be bounds that are proved."""
+    """The law of T, or a bound of it."""
 
-    is_bound: bool = False
+    is_bound: ClassVar[bool] = False
 
     @abstractmethod
     def probability(self, factor: float = 1.0) -> float:
         """Return P(T ≤ 1) where all errors are multiplied with a factor, or less."""
 
-    @abstractmethod
     def quantile(self, probability: float) -> float:
         """Return the t with P(T ≤ t) = ``probability``, or more."""
 
-    def at_most(self, factor: float = 1.0) -> float:
-        """Return a bound of the same from above: itself where the law is exact."""
-        return self.probability(factor)
+        def excess(log: float) -> float:
+            return self.probability(exp(-log)) - probability
+
+        return exp(brentq(excess, -600, 600, xtol=1e-7))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +70,31 @@ class Alike(Law):
         miss = self.envelope.miss(np.array(self.ratio / factor))
         return float(1 - betainc(self.cells - self.least + 1, self.least, miss))
 
-    def quantile(self, probability: float) -> float:
-        """Return the exact quantile."""
-        miss = betaincinv(self.cells - self.least + 1, self.least, 1 - probability)
-        return self.envelope.quantile(float(miss)) / self.ratio
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounded(Law):
+    """From each error's own law, whatever they have in common.
+
+    With q_i the chance that cell i misses its bound, and F how many do, E F = Σ q_i, and P(F ≤ n -
+    k) ≥ 1 - Σ q_i / (n - k + 1) by Markov's inequality: where k = n, the union bound.
+
+    Attributes:
+        least: k.
+        envelope: the law of one draw of the noise, of which errors are sums.
+        ratios: float64 (values): bounds over standard deviations.
+        times: int64 (values): how many cells have each.
+    """
+
+    least: int
+    envelope: Envelope
+    ratios: Float64
+    times: Integers
+    is_bound: ClassVar[bool] = True
+
+    def probability(self, factor: float = 1.0) -> float:
+        """Return the bound from below."""
+        misses = self.times @ self.envelope.miss_of_sums(self.ratios / factor)
+        return max(0.0, 1 - float(misses) / float(self.times.sum() - self.least + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,85 +113,17 @@ class Drawn(Law):
 
     def quantile(self, probability: float) -> float:
         """Return the quantile and two standard errors of its place."""
-        place = _place(len(self.values), probability, SURE)
-        return float(self.values[place]) if place < len(self.values) else inf
+        return self.at(probability, SURE)
 
-    def error(self, probability: float) -> float:
-        """Return the standard error of the quantile, relative to it."""
-        first, last = (_place(len(self.values), probability, sure) for sure in (-1.0, 1.0))
-        if last >= len(self.values):
-            return inf
-        return float((self.values[last] / self.values[first] - 1) / 2)
-
-
-def _place(many: int, probability: float, sure: float) -> int:
-    spread = sqrt(many * probability * (1 - probability))
-    return max(0, ceil(many * probability + sure * spread) - 1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounded(Law):
-    """From each error's own law, whatever they have in common.
-
-    With q_i the chance that cell i misses its bound, and F how many do, E F = Σ q_i, and so
-
-        1 - Σ q_i / (n - k + 1)  ≤  P(F ≤ n - k)  ≤  min(Σ (1 - q_i) / k, 1 - max q_i if k = n)
-
-    by Markov's inequality for F, and for n - F. Where k = n the first is the union bound.
-
-    Attributes:
-        least: k.
-        envelope: the law of one draw of the noise, of which errors are sums.
-        ratios: float64 (values): bounds over standard deviations.
-        times: float64 (values): how many cells have each.
-        is_exact: whether standard deviations are those of the errors, and q_i no bounds.
-    """
-
-    least: int
-    envelope: Envelope
-    ratios: Float64
-    times: Float64
-    is_exact: bool
-    is_bound = True
-
-    def _misses(self, factor: float) -> Float64:
-        return self.envelope.miss_of_sums(self.ratios / factor)
-
-    def probability(self, factor: float = 1.0) -> float:
-        """Return the bound from below."""
-        return max(0.0, 1 - self._expected(factor) / self._allowed)
-
-    @property
-    def _allowed(self) -> float:
-        return float(self.times.sum() - self.least + 1)
-
-    def _expected(self, factor: float) -> float:
-        return float(self.times @ self._misses(factor))
-
-    def quantile(self, probability: float) -> float:
-        """Return the t at which the bound is the probability."""
-        goal = (1 - probability) * self._allowed
-
-        def excess(log: float) -> float:
-            return self._expected(float(np.exp(log))) - goal
-
-        low, high = np.log(self.ratios.min() / FAR), np.log(self.ratios.max() * FAR)
-        return float(np.exp(-brentq(excess, low, high, xtol=1e-6)))
-
-    def at_most(self, factor: float = 1.0) -> float:
-        """Return the bound from above; 1 where there is none."""
-        if not self.is_exact:
-            return 1.0
-        misses = self._misses(factor)
-        most = float(self.times @ (1 - misses)) / self.least
-        return min(most, 1.0, float(1 - misses.max()) if self._allowed == 1 else 1.0)
+    def at(self, probability: float, sure: float) -> float:
+        """Return the value so many standard errors beyond the place of a quantile."""
+        many = len(self.values)
+        place = many * probability + sure * sqrt(many * probability * (1 - probability))
+        return float(self.values[ceil(place) - 1]) if place <= many else inf
 
 
 def drawn_law(
-    ratios: Callable[[int, int], Float64],
-    cells: int,
-    probability: float,
-    enough: float = ENOUGH,
+    ratios: Callable[[int, int], Float64], cells: int, probability: float, enough: float = ENOUGH
 ) -> Drawn | None:
     """Return the law of T from as many draws as tell its quantile; None where these are too many.
 
@@ -182,13 +134,13 @@ def drawn_law(
         enough: its standard error, relative to it, at which no more is drawn.
     """
     most, least = MOST_NUMBERS // cells, ceil(FEWEST / (1 - probability))
-    if most < least:
-        return None
-    values, block, size = np.empty(0), 0, max(1, AT_ONCE // cells)
-    while len(values) < most:
-        values = np.sort(np.append(values, ratios(min(size, most), block)))
+    law, size = Drawn(np.empty(0)), max(1, AT_ONCE // cells)
+    block = 0
+    while most >= least and len(law.values) < most:
+        law = Drawn(np.sort(np.append(law.values, ratios(size, block))))
         block += 1
-        law = Drawn(values)
-        if len(values) >= least and law.error(probability) <= enough:
-            break
-    return law
+        if len(law.values) >= least:
+            low, high = law.at(probability, -1), law.at(probability, 1)
+            if high - low <= 2 * enough * low:
+                break
+    return law if block else None

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf, isinf, log
 
 from hedgerow.errors import PlanError
-from hedgerow.plan.criteria.verdict import of_estimates
+from hedgerow.plan.criteria.verdict import verdicts
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import LARGEST, Budget, EpsilonDelta, Rho
@@ -14,8 +14,10 @@ from hedgerow.privacy.budget import LARGEST, Budget, EpsilonDelta, Rho
 DIGITS = 4
 _UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
 MOST_TRIED = 20
-NEAR = 1e-4
-"""How near a reach is to 1, relatively, at which a budget is rounded up and verified."""
+NEAR = 1.002
+"""The largest reach of a budget that is taken for the least."""
+FARTHEST = 500.0
+"""Of a step, in natural logarithms of budgets."""
 LESS = Decimal("0.98")
 """A budget that is so much less must keep less."""
 
@@ -49,16 +51,16 @@ def least_budget(plan: Plan) -> Budget:
 
     def reach(amount: Decimal) -> float:
         if amount not in tried:
-            tried[amount] = least_reach(planned_at(plan, budget_of(plan, amount)))
+            tried[amount] = _least_reach(planned_at(plan, budget_of(plan, amount)))
         return tried[amount]
 
-    amount = _UP.create_decimal(float(_amount(plan.budget)))
+    amount = _UP.divide(*map(Decimal, _amount(plan.budget).as_integer_ratio()))
     slope = 0.5 if isinstance(plan.budget, Rho) else 1.0  # of log reach by log amount
     for _ in range(MOST_TRIED):
         own = reach(amount)
-        if own >= 1 and reach(_UP.multiply(amount, LESS)) < 1:
+        if 1 <= own <= NEAR and reach(_UP.multiply(amount, LESS)) < 1:
             return budget_of(plan, amount)
-        step = -log(own) / slope
+        step = min(-log(own) / slope, FARTHEST)
         following = _UP.create_decimal(float(amount) * 2.718281828459045**step)
         if following > LARGEST:
             raise PlanError(
@@ -74,15 +76,13 @@ def least_budget(plan: Plan) -> Budget:
     raise PlanError("no least budget was found that keeps the criteria; give another one to start")
 
 
-def least_reach(plan: Plan) -> float:
+def _least_reach(plan: Plan) -> float:
     """Return the least reach of a plan's criteria; raise for one that no budget keeps."""
-    reaches = [inf]
-    for criterion in plan.accept:
-        each = of_estimates(plan, criterion)
+    judged = verdicts(plan, whole=False)
+    for each in judged:
         if each.reach is None:
             raise PlanError(f"{each.criterion!r}: {each.why}")
-        reaches.append(each.reach)
-    least = min(reaches)
+    least = min(each.reach or inf for each in judged)
     if isinf(least):
         raise PlanError("every criterion is of public counts, and any budget keeps it")
     return least

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords, Within
 from hedgerow.plan.criteria.joint import NoVerdictError
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import label_nodes
+
+RECORDS = "number of records"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,29 +111,19 @@ def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
 def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
     """Return the counts of a public table, cell by cell; what it does not list is empty."""
     tree, (codes, counts) = plan.tree, prior.counts.cuboid(levels)
-    number, there = np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.bool_)
-    axes = zip(prior.counts.tree.axes, tree.axes, levels, codes, strict=True)
-    for own, axis, level, code in axes:
-        node = _nodes_of(own, axis, level)[code]
-        there &= node >= 0
-        number = number * axis.size(level) + node
-    if not there.any():
+    frame = label_nodes(prior.counts.tree, levels, codes, **{RECORDS: counts})
+    number = pl.lit(0)
+    for axis, level in zip(tree.axes, levels, strict=True):
+        if level:
+            keys = axis.keys(level)
+            node = f"node of {axis.name}"
+            frame = frame.join(keys.with_row_index(node), on=keys.columns)
+            number = number * axis.size(level) + pl.col(node).cast(pl.Int64)
+    if frame.is_empty():
         raise NoVerdictError(
             f"the public table of sizes names no area of {tree.name_of(levels)}; its codes must be "
             "those of the release"
         )
-    listed = np.bincount(number[there], counts[there], tree.cells(levels))
-    return Sizes(listed.astype(np.float64), f"a public table of {int(listed.sum()):,} records")
-
-
-def _nodes_of(own: Axis, axis: Axis, level: int) -> Int64:
-    """Return the node of an axis that each node of another one is called like, -1 for none."""
-    if level == 0 or own.digest == axis.digest:
-        return np.arange(own.size(level))
-    keys = axis.keys(level)
-    names, wanted = keys.columns, own.keys(level)
-    wanted = wanted.rename(dict(zip(wanted.columns, names, strict=True)))
-    joined = wanted.join(
-        keys.with_row_index("node of the axis"), on=names, how="left", maintain_order="left"
-    )
-    return joined["node of the axis"].cast(int).fill_null(-1).to_numpy()
+    numbers = frame.select(number)[:, 0].to_numpy()
+    sizes = np.bincount(np.broadcast_to(numbers, len(frame)), frame[RECORDS], tree.cells(levels))
+    return Sizes(sizes.astype(np.float64), f"a public table of {sizes.sum():,.0f} records")

@@ -27,25 +27,23 @@ and leaving whole numbers alone.
 - A cell that is alone has its parent's count, and its bounds.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, inf
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels, Tables
+from hedgerow.arrays import Float64, Int64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.plan.criteria.criterion import Criterion
 from hedgerow.plan.criteria.joint import Errors, NoVerdictError, errors_of
-from hedgerow.plan.criteria.law import Alike, Bounded, Law, drawn_law
+from hedgerow.plan.criteria.law import ENOUGH, Alike, Bounded, Law, drawn_law
 from hedgerow.plan.criteria.sizes import Bounds, SizesOf, bounds_of
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
-from hedgerow.plan.tables import PlannedTables
 from hedgerow.text import Json
 
-ENOUGH_OF_A_BOUND = 0.005
-"""The standard error of what is proved of whole counts, relative to it."""
 SURELY = 1e9
 """Bounds over standard deviations that no error reaches."""
 
@@ -56,18 +54,17 @@ class Verdict:
 
     Attributes:
         criterion: which one.
+        power: variances fall with the budget to this power.
         cells: how many cells it is of.
         source: what sizes are from, in words; empty where none is needed.
         probability: with which estimates keep it, of as many cells as must; None where unknown.
         reach: the factor by which all errors of estimates may grow until it is just kept: at least
             1 where it is kept; None where unknown, infinite where there are no errors.
-        is_bound: whether both are proved to be at least these, and may be more.
-        at_most: a bound of the probability from above; 1 where none is known.
         settled: of whole counts, which are within w where they are off by less than ⌊w⌋ + 1: the
             factor by which these must grow for them to be proved to keep it. At most 1 where they
             are, 1 where they keep whatever estimates keep; None where nothing is proved.
-        power: variances fall with the budget to this power.
-        why: why nothing is known, or why not more, in a sentence; empty where nothing is to say.
+        why: why nothing is known, or errors are none, in a sentence; else empty.
+        law: of what must be at most 1 (`hedgerow.plan.criteria.law`).
 
     Example:
         >>> tree = hr.Tree([hr.Ranges.equal_width("age", 0, 80, 8).axis([2, 4])])
@@ -78,25 +75,26 @@ class Verdict:
     """
 
     criterion: Criterion
+    power: int
     cells: int = 0
     source: str = ""
     probability: float | None = None
     reach: float | None = None
-    is_bound: bool = False
-    at_most: float = 1.0
     settled: float | None = None
-    power: int = 1
     why: str = ""
     law: Law | None = field(default=None, compare=False, repr=False)
 
     @property
+    def is_bound(self) -> bool:
+        """Whether probability and reach are proved to be at least these, and may be more."""
+        return self.law is not None and self.law.is_bound
+
+    @property
     def of_estimates(self) -> str:
         """Whether estimates keep it: yes, no or unknown."""
-        if self.reach is None:
+        if self.reach is None or (self.reach < 1 and self.is_bound):
             return "unknown"
-        if self.reach >= 1:
-            return "yes"
-        return "unknown" if self.at_most >= self.criterion.probability else "no"
+        return "yes" if self.reach >= 1 else "no"
 
     @property
     def kept(self) -> str:
@@ -105,21 +103,13 @@ class Verdict:
         Where counts are large, whole counts are estimates that were rounded: so they do not keep
         what estimates do not.
         """
-        if self.of_estimates == "yes" and (self.settled is None or self.settled > 1):
-            return "unknown"
-        return self.of_estimates
-
-    def to_dict(self) -> Json:
-        """Return what it says as JSON."""
-        names = ("cells", "source", "probability", "is_bound", "kept", "of_estimates", "sentence")
-        return self.criterion.to_dict() | {name: getattr(self, name) for name in names}
+        is_proved = self.settled is not None and self.settled <= 1
+        return self.of_estimates if self.of_estimates != "yes" or is_proved else "unknown"
 
     @property
     def within(self) -> float | None:
         """The bound that estimates would keep: in records, or a part of the count or records."""
-        if self.reach is None:
-            return None
-        return float(self.criterion.amount) / self.reach
+        return None if self.reach is None else float(self.criterion.amount) / self.reach
 
     @property
     def budget_factor(self) -> float | None:
@@ -131,23 +121,47 @@ class Verdict:
 
         Errors of wide noise are in proportion to the root of 1/ρ, or to 1/ε.
         """
-        if self.law is None:
-            return self.probability
-        return self.law.probability(factor)
+        return self.probability if self.law is None else self.law.probability(factor)
+
+    def to_dict(self) -> Json:
+        """Return what it says as JSON."""
+        names = ("cells", "source", "probability", "is_bound", "kept", "of_estimates", "sentence")
+        return self.criterion.to_dict() | {name: getattr(self, name) for name in names}
 
     @property
     def sentence(self) -> str:
         """What it says, in a few sentences."""
-        return sentence_of(self)
+        if self.law is None or self.reach is None or self.probability is None:
+            return self.why
+        bound, settled = self.criterion.bound, self.settled
+        own = float(self.criterion.amount)
+        chance = f"{'at least ' if self.is_bound else ''}{min(self.probability, 0.9999):.4g}"
+        would = bound(own / self.reach)
+        said = f"Estimates keep it with probability {chance}, and would keep {would}"
+        if self.reach < 1:
+            said += f"; it takes {self.budget_factor:.4g} times the budget"
+        counts = "made to add up, they may be off by more than estimates, and no bound is known"
+        if settled is not None and settled > 1:
+            off = own * settled
+            if isinstance(self.criterion.within, Fraction):
+                off = floor(settled * (floor(own) + 1))
+            counts = f"they are proved to keep {bound(off)}"
+        elif settled is not None:
+            counts = "they keep it, too" if self.reach >= 1 else "they keep what estimates keep"
+        sizes = f" Sizes: {self.source}." if self.source else ""
+        return f"{said}. Of whole counts: {counts}.{sizes}"
 
 
-def verdicts(plan: Plan, *, sizes: SizesOf | None = None) -> tuple[Verdict, ...]:
+def verdicts(
+    plan: Plan, *, sizes: SizesOf | None = None, whole: bool = True
+) -> tuple[Verdict, ...]:
     """Return for each criterion of a plan whether it is kept, from public facts alone.
 
     Args:
         plan: with criteria (`make_plan`, ``accept``).
         sizes: how large the counts of a cuboid are (`hedgerow.plan.criteria.sizes.Sizes`); from the
             public sources of criteria and plan unless given. A check gives released counts.
+        whole: whether to look for what is proved of whole counts, too.
 
     Returns:
         One an entry of ``plan.accept``, in its order. Probabilities are of the joint normal law of
@@ -161,158 +175,100 @@ def verdicts(plan: Plan, *, sizes: SizesOf | None = None) -> tuple[Verdict, ...]
         >>> [(each.of_estimates, each.kept) for each in hr.verdicts(plan)]
         [('yes', 'unknown')]
     """
-    return tuple(_verdict(plan, each, sizes) for each in plan.accept)
+    return tuple(_verdict(plan, each, sizes, whole=whole) for each in plan.accept)
 
 
-def of_estimates(plan: Plan, criterion: Criterion, sizes: SizesOf | None = None) -> Verdict:
-    """Return the verdict on a criterion, without what is proved of whole counts."""
-    return _judged(plan, criterion, sizes)[0]
-
-
-def _verdict(plan: Plan, criterion: Criterion, sizes: SizesOf | None) -> Verdict:
-    verdict, errors, bounds = _judged(plan, criterion, sizes)
-    if errors is None or bounds is None or verdict.law is None:
-        return verdict
-    settled = _settled_factor(plan, criterion, errors, bounds)
-    return replace(verdict, settled=settled)
-
-
-def _judged(
-    plan: Plan, criterion: Criterion, sizes: SizesOf | None
-) -> tuple[Verdict, Errors | None, Bounds | None]:
-    levels = criterion.levels(plan.tree)
-    power = plan.mechanism.price.power
+def _verdict(plan: Plan, criterion: Criterion, sizes: SizesOf | None, *, whole: bool) -> Verdict:
+    levels, power = criterion.levels(plan.tree), plan.mechanism.price.power
     try:
         errors = errors_of(plan, levels)
         bounds = bounds_of(plan, criterion, errors.numbers, sizes)
     except NoVerdictError as reason:
-        return Verdict(criterion, power=power, why=f"{reason}."), None, None
-    cells, source = len(bounds.cells), bounds.source
+        return Verdict(criterion, power, why=f"No budget is known to keep it: {reason}.")
+    cells = len(bounds.cells), bounds.source
     if not errors.variances.any():
-        public = "Its counts are public, and have no error."
-        sure = Verdict(criterion, cells, source, 1.0, inf, settled=1.0, power=power, why=public)
-        return sure, errors, bounds
-    law = law_of(errors, bounds, criterion)
+        return Verdict(criterion, power, *cells, 1.0, inf, 1.0, "Its counts are public.")
+    law = _law(errors, bounds, criterion)
     reach = 1 / law.quantile(float(criterion.probability))
-    told = law.probability(), reach, law.is_bound, law.at_most()
-    return Verdict(criterion, cells, source, *told, power=power, law=law), errors, bounds
+    settled = _settled_factor(plan, levels, errors, bounds, criterion) if whole else None
+    return Verdict(criterion, power, *cells, law.probability(), reach, settled, law=law)
 
 
-def law_of(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
+def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some cells."""
-    cells, within = len(bounds.cells), bounds.of_estimates
-    least, asked = ceil(criterion.cells * cells), float(criterion.probability)
-    every = errors.variances if len(errors.variances) == 1 else errors.variances[bounds.cells]
-    assert errors.noise is not None  # noqa: S101 - of public counts no law is asked
-    envelope = errors.noise.envelope
-    one_law = len(every) == 1 and len(within) == 1
-    if one_law and errors.is_exact and (errors.is_alone or (cells == 1 and errors.is_normal)):
-        return Alike(cells, least, envelope, float(within[0] / np.sqrt(every[0])))
-    draws = errors.draws
-    if draws is not None:
-        own = draws  # for the closure
-
-        def ratios(many: int, block: int) -> Float64:
-            here = list(own(many, block).values())[-1]
-            return kth(np.abs(here[bounds.cells]) / within[:, None], least)
-
-        drawn = drawn_law(ratios, errors.cells, asked)
-        if drawn is not None:
-            return drawn
-    widening = envelope.variance / errors.noise.noise_variance
+    cells, within, envelope = len(bounds.cells), bounds.of_estimates, errors.noise.envelope
+    least, every = ceil(criterion.cells * cells), errors.variances
+    every = every if len(every) == 1 else every[bounds.cells]
     with np.errstate(divide="ignore"):
-        ratio = np.broadcast_to(within / np.sqrt(every * widening), (cells,))
-    values, times = np.unique(np.minimum(ratio, SURELY), return_counts=True)
-    return Bounded(least, envelope, values, times.astype(np.float64), errors.is_exact)
+        ratios = np.minimum(within / np.sqrt(every), SURELY)
+    is_one = errors.is_alone or (cells == 1 and errors.is_normal)
+    if is_one and errors.is_exact and len(ratios) == 1:
+        return Alike(cells, least, envelope, float(ratios[0]))
+    law = _drawn(errors, lambda tables: [*tables.values()][-1], bounds.cells, within, criterion)
+    if law is not None:
+        return law
+    ratios *= np.sqrt(errors.noise.noise_variance / envelope.variance)
+    values, times = np.unique(np.broadcast_to(ratios, cells), return_counts=True)
+    return Bounded(least, envelope, values, times)
 
 
-def kth(ratios: Float64, least: int) -> Float64:
-    """Return the k-th smallest number of each column."""
-    return np.asarray(np.partition(ratios, least - 1, axis=0)[least - 1])
+def _drawn(
+    errors: Errors,
+    made: Callable[[Tables], Float64],
+    cells: Int64,
+    within: Float64,
+    criterion: Criterion,
+    enough: float = ENOUGH,
+) -> Law | None:
+    """Return the law of the k-th smallest ratio of what is made of drawn errors to bounds."""
+    draws, least = errors.draws, ceil(criterion.cells * len(cells))
+    if draws is None:
+        return None
+
+    def ratios(many: int, block: int) -> Float64:
+        off = np.abs(made(draws(many, block))[cells]) / within[:, None]
+        return np.asarray(np.partition(off, least - 1, axis=0)[least - 1])
+
+    return drawn_law(ratios, len(errors.numbers), float(criterion.probability), enough)
 
 
 # --- whole counts -------------------------------------------------------------------------------
 
 
 def _settled_factor(
-    plan: Plan, criterion: Criterion, errors: Errors, bounds: Bounds
+    plan: Plan, levels: Levels, errors: Errors, bounds: Bounds, criterion: Criterion
 ) -> float | None:
     """Return by what the bound must grow for whole counts to keep it; None where unknown."""
-    if _is_free(plan, criterion.levels(plan.tree)):
+    if not any(levels) and not isinstance(plan.measure, RunningSums):
         return 1.0
-    if errors.chain is None or errors.draws is None or not errors.is_normal:
+    if errors.chain is None or not errors.is_normal:
         return None
     squares, level = errors.chain
-    draws, least = errors.draws, ceil(criterion.cells * len(bounds.cells))
-    beyond = np.floor(bounds.within) + 1  # which whole numbers within the bound are below
-    exact = -1 if plan.public is None else squares.shape.given[sum(plan.public)]
-
-    def ratios(many: int, block: int) -> Float64:
-        off = _settled(squares, level, draws(many, block), exact)
-        return kth(off[bounds.cells] / beyond[:, None], least)
-
-    asked = float(criterion.probability)
-    drawn = drawn_law(ratios, errors.cells, asked, ENOUGH_OF_A_BOUND)
-    return None if drawn is None else drawn.quantile(asked)
+    exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
+    beyond = np.floor(bounds.within) + 1
+    law = _drawn(errors, lambda tables: _settled(squares, level, tables, exact), bounds.cells,
+                 beyond, criterion, 3 * ENOUGH)  # fmt: skip
+    return None if law is None else law.quantile(float(criterion.probability))
 
 
-def _is_free(plan: Plan, levels: Levels) -> bool:
-    """Return whether whole counts of a cuboid have no sum to keep, whatever else is settled."""
-    design = plan.design
-    if isinstance(design, PlannedTables) and design.along is None:
-        return not design.lattice.exact.get(design.shape.given(levels))
-    return plan.tree.cells(levels) == 1 and not isinstance(plan.measure, RunningSums)
-
-
-def _settled(squares: AxisSquares, level: int, errors: Tables, exact: int) -> Float64:
+def _settled(squares: AxisSquares, level: int, errors: Tables, exact: int | None) -> Float64:
     """Return bounds of how far settled counts of a depth are off: float64 (nodes, runs), records.
 
     Args:
         squares: of the chain.
         level: the depth.
         errors: of the estimates of each depth.
-        exact: the deepest public depth, -1 if none is.
+        exact: the deepest public depth, if any is.
     """
-    first = max(exact, 0)
-    half = 0.0 if exact >= 0 else 0.5
-    here = errors[first,]
+    first, half = (0, 0.5) if exact is None else (exact, 0.0)
+    here, above = errors[first,], np.full((squares.shape.sizes[first], 1), half)
     low, high = np.maximum(-here, 0.0) + half, np.maximum(here, 0.0) + half
-    above = np.full((len(here), 1), half)
     for k in range(first + 1, level + 1):
         up, start = squares.shape.parents(k), squares.shape.child_start[k - 1]
         here, u, many = errors[k,], squares.combined[k][:, None], np.diff(start)[up][:, None]
-        scaled = np.divide(here, u, out=np.zeros_like(here), where=u > 0)
-        most = np.maximum.reduceat(scaled, start[:-1], axis=0)[up]
-        family = squares.family[k - 1][up][:, None]
-        shift = np.divide(u * (above[up] + many / 2), family, out=0 * u, where=family > 0)
-        alone = many == 1
-        low = low[up] + np.where(alone, 0.0, most * u - here + 0.5)
-        high = np.where(alone, high[up], np.maximum(here + shift, 0.0) + 0.5)
-        above = np.where(alone, above[up], shift + 0.5)
+        most = np.maximum.reduceat(here / u, start[:-1], axis=0)[up]
+        shift = u * (above[up] + many / 2) / squares.family[k - 1][up][:, None]
+        low = low[up] + np.where(many == 1, 0.0, most * u - here + 0.5)
+        high = np.where(many == 1, high[up], np.maximum(here + shift, 0.0) + 0.5)
+        above = np.where(many == 1, above[up], shift + 0.5)
     return np.maximum(low, high)
-
-
-# --- words --------------------------------------------------------------------------------------
-
-
-def sentence_of(verdict: Verdict) -> str:
-    """Return what a verdict says, in a few sentences."""
-    if verdict.law is None or verdict.reach is None or verdict.probability is None:
-        return verdict.why
-    bound, own = verdict.criterion.bound, verdict.criterion.amount
-    chance = f"{'at least ' if verdict.is_bound else ''}{verdict.probability:.4g}"
-    said = (
-        f"Estimates keep it with probability {chance}, and would keep {bound(own / verdict.reach)}"
-    )
-    if verdict.reach < 1:
-        said += f"; it takes {verdict.budget_factor:.4g} times the budget"
-    counts = "made to add up, they may be off by more than estimates, and no bound is known"
-    if verdict.settled is not None:
-        off = own * verdict.settled
-        if isinstance(verdict.criterion.within, Fraction):
-            off = floor(verdict.settled * (floor(own) + 1))
-        counts = (
-            "they keep it, too" if verdict.settled <= 1 else f"they are proved to keep {bound(off)}"
-        )
-    sizes = f" Sizes: {verdict.source}." if verdict.source else ""
-    return f"{said}. Of whole counts: {counts}.{sizes}"

@@ -1,0 +1,112 @@
+"""``[[accept]]`` in a release file, and what ``hedgerow plan`` says of it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import hedgerow as hr
+from hedgerow.examples import EXAMPLES
+from hedgerow.examples.census import CENSUS_SIZES, CensusSize
+from hedgerow.spec.release_spec import ReleaseSpec
+
+CRITERIA = """
+[[accept]]
+cuboid = "state"
+within = 200
+
+[[accept]]
+cuboid = "county"
+within = "20 %"
+from = 100
+cells = 0.9
+probability = 0.9
+records = 40000
+
+[[accept]]
+cuboid = "total"
+within = "1/2 % of records"
+records = 40000
+"""
+
+
+@pytest.fixture
+def census(tmp_path):
+    """A census of 240 blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CENSUS_SIZES, "small", CensusSize(3, 12, 60, 240, 40_000))
+        return Path(EXAMPLES["census"](tmp_path / "census", "small"))
+
+
+@pytest.fixture
+def census_file(census):
+    """The same with all nodes measured, and criteria."""
+    text = census.read_text().replace('measure = "survivors"', 'measure = "all"')
+    text = re.sub(r"(?m)^epsilon.*", 'rho = "1/20"', text)
+    census.write_text(re.sub(r"(?m)^delta.*", "", text) + CRITERIA)
+    return census
+
+
+def test_a_release_file_says_what_must_be_kept(census_file):
+    spec = ReleaseSpec(census_file)
+    assert spec.criteria(spec.tree()) == [
+        hr.Criterion("state", 200),
+        hr.Criterion("county", hr.OfCount("1/5", least=100), cells="0.9", probability="0.9",
+                     records=40000),
+        hr.Criterion("total", hr.OfRecords("1/200"), records=40000),
+    ]  # fmt: skip
+
+
+def test_plan_says_of_each_criterion_whether_it_is_kept_and_the_least_budget(succeeds, census_file):
+    said = succeeds("plan", census_file)
+    assert "Criterion 1: all state within 200 records, with probability 0.95." in said
+    assert "Sizes: 40,000 expected records, spread evenly." in said
+    least = re.search(r'keep every criterion: rho = "([0-9.]+)" \(--accept\)', said)
+    facts = json.loads(succeeds("plan", census_file, "--json"))
+    assert [each["of_estimates"] for each in facts["verdicts"]] == ["yes", "yes", "yes"]
+    assert len(facts["accept"]) == 3
+    found = json.loads(succeeds("plan", census_file, "--accept", "--json"))
+    assert float(found["budget"]["rho"].split("/")[0]) > 0
+    assert found["sha256"] != facts["sha256"]
+    lines = succeeds("plan", census_file, "--accept")
+    assert f'rho = "{least[1]}"' in lines
+    census_file.write_text(census_file.read_text().replace('rho = "1/20"', f'rho = "{least[1]}"'))
+    again = json.loads(succeeds("plan", census_file, "--json"))
+    assert again["sha256"] == found["sha256"]
+    assert f"--expect-plan {found['sha256']}" in lines
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('cuboid = "state"', 'cuboid = "canton"', "[[accept]] 1 cuboid: the tree has no 'canton'"),
+        ("within = 200", "within = 0", "[[accept]] 1 within must be in"),
+        ("within = 200", 'within = "1 %"', "needs the size from which on"),
+        ("within = 200", 'within = "1 % of all"', 'or "0.5 % of records", got'),
+        ("within = 200", "within = 200\nfrom = 10", "from goes with a bound that is a part"),
+        ("from = 100", "from = 0", "[[accept]] 2 from must be"),
+        ("from = 100", "form = 100", "unknown key 'form'; did you mean 'from'"),
+        ("cells = 0.9", "cells = 2", "[[accept]] 2 cells must be in"),
+        ("records = 40000\n", "sizes = {source = 'population.parquet', public = true}\n",
+         "[[accept]] 2 "),
+    ],
+)  # fmt: skip
+def test_what_is_no_criterion_is_refused_in_one_sentence(run, census_file, before, after, sentence):
+    census_file.write_text(census_file.read_text().replace(before, after, 1))
+    code, said, err = run("plan", census_file)
+    assert (code, said) == (2, "")
+    assert sentence in err
+    assert "Traceback" not in err
+
+
+def test_two_ways_to_seek_a_budget_are_refused_together(run, census_file):
+    code, _, err = run("plan", census_file, "--accept", "--target-mse", "100")
+    assert code == 2
+    assert "give one of them" in err
+
+
+def test_nothing_to_keep_is_said(run, census):
+    code, _, err = run("plan", census, "--accept")
+    assert code == 2
+    assert "there is no criterion to keep" in err
