@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import hedgerow as hr
 from hedgerow.pages.catalogue import catalogue
+from hedgerow.plan.criteria.law import Bounded
 from hedgerow.plan.page.accepted import listed, required, told
 from hedgerow.plan.page.judged import judged_at, least_of
 from hedgerow.plan.page.page import planning_page
@@ -113,8 +115,9 @@ def test_chances_are_rounded_down_and_what_would_be_kept_up():
     assert told(CHAIN, replace(high, settled=2.0))[:2] == (
         "estimates", "kept by estimates (99.9 %)",
     )  # fmt: skip
-    low = replace(verdict, probability=0.51999, reach=0.5, at_most=0.52)
+    low = replace(verdict, probability=0.51999, reach=0.5)
     assert told(CHAIN, low)[:2] == ("no", "not kept (51.9 %)")
-    open_ = replace(low, at_most=1.0, is_bound=True)
-    assert told(CHAIN, open_)[:2] == ("unknown", "not shown (at least 51.9 %)")
+    bound = Bounded(1, hr.DiscreteGaussian("1/2").envelope, np.ones(1), np.ones(1))
+    unknown = replace(low, law=bound)
+    assert told(CHAIN, unknown)[:2] == ("unknown", "not shown (at least 51.9 %)")
     assert catalogue("fr")("criteria.told.yes") == "respecté"

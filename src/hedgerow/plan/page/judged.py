@@ -47,12 +47,12 @@ def judged_at(plans: Sequence[Plan], own: int, least: int | None) -> list[tuple[
 
 def _grown(verdict: Verdict, own: Plan, other: Plan) -> Verdict:
     """Return a verdict on a plan with the noise of another one, but of whole counts."""
-    law, reach = verdict.law, verdict.reach
-    if law is None or reach is None:
+    if verdict.law is None or verdict.reach is None:
         return verdict
     variances = [[noise.noise_variance for noise in plan.noise.values()] for plan in (own, other)]
     factor = sqrt(max(there / max(here, TINY) for here, there in zip(*variances, strict=True)))
-    return replace(verdict, probability=law.probability(factor), reach=reach / factor)
+    told = verdict.probability_at(factor)
+    return replace(verdict, probability=told, reach=verdict.reach / factor)
 
 
 def _settled(plans: Sequence[Plan], judged: Sequence[Verdict]) -> Sequence[Verdict]:
