@@ -200,21 +200,22 @@ def test_a_column_alone_is_one_place():
 
 
 def test_true_quantiles_lie_in_their_intervals_as_often_as_these_say():
-    """At 90 %, over places of 0 to 1,000 records and four ranks; α = 1e-6, seed pinned.
+    """At 90 %, over places of 0 to 800 records and three ranks; α = 1e-6, seed pinned.
 
-    Power: the mean coverage of large places is below 98 %, so intervals 1.5 times as wide are seen.
+    They hold more often, as noise varies from edge to edge and intervals are hulls. Power: with a
+    third of the half widths the test fails; the dense one above knows them exactly.
     """
-    rng, runs = np.random.default_rng(8), 60
-    places = {"town": [f"{i:02d}" for i in range(24)], "county": [f"{i // 6}" for i in range(24)]}
-    axes = hr.Axis.from_frame("place", places, ["county", "town"]), hr.numeric_axis(FINE, [4, 4, 8])
-    tree = hr.Tree(axes)
-    size = np.array([0, 3, 30, 100, 300, 1000] * 4)
-    cells = np.stack([np.bincount(values(rng, n), minlength=128) for n in size])
+    rng, runs = np.random.default_rng(8), 150
+    places = {"town": [f"{i}" for i in range(8)], "county": list("aaaabbbb")}
+    income = hr.numeric_axis(hr.Ranges.equal_width("income", 0, 64, 64), [4, 4, 4])
+    tree = hr.Tree([hr.Axis.from_frame("place", places, ["county", "town"]), income])
+    size = np.array([0, 20, 400, 800] * 2)
+    drawn = [rng.normal(32, 14, many).clip(0, 63).astype(int) for many in size]
+    cells = np.stack([np.bincount(each, minlength=64) for each in drawn])
     codes = np.indices(cells.shape).reshape(2, -1).astype(np.int32)
     counts = hr.Counts.from_leaves(tree, tuple(codes), cells.ravel())
-    plan = plain_plan(tree, budget=hr.Rho("1/4"), workload=hr.Cube())
-    before = np.cumsum(cells, axis=1)
-    ranks = [0.05, 0.25, 0.5, 0.9]
+    plan = plain_plan(tree, budget=hr.Rho("1/200"), workload=hr.Cube())
+    before, ranks = np.cumsum(cells, axis=1), [0.1, 0.5, 0.75]
     covered = np.zeros((len(size), len(ranks)))
     for seed in range(runs):
         release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
@@ -227,16 +228,8 @@ def test_true_quantiles_lie_in_their_intervals_as_often_as_these_say():
         nobody = frame.filter(pl.col("count") == 0)
         assert nobody["value"].is_null().all()
         assert nobody["whole_axis"].all()
-    people = size > 0
-    assert binom.cdf(covered[people].min(), runs, 0.9) > 1e-6 / covered.size
-    assert covered[size == 1000].mean() / runs < 0.98
-
-
-FINE = hr.Ranges.equal_width("income", 0, 128, 128)
-
-
-def values(rng, many):
-    return rng.normal(60, 20, many).clip(0, 127).astype(int)
+    many = size > 0
+    assert binom.cdf(covered[many].min(), runs, 0.9) > 1e-6 / covered.size
 
 
 def test_simultaneous_intervals_contain_those_of_each():
