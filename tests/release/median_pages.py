@@ -32,7 +32,7 @@ def mapped(folder):
 
 def incomes(low=0, factors=(4, 4)):
     bins = int(np.prod(factors))
-    return hr.numeric_axis(hr.Ranges.equal_width("income", low, HIGH, bins), factors)
+    return hr.numeric_axis(hr.Ranges.equal_width("income", low, low + HIGH, bins), factors)
 
 
 def people(tree, most=1500):
@@ -61,7 +61,7 @@ def trees(folder):
     yield "chain", hr.Tree([places(), incomes()], steps), hr.Chain()
     yield "income first", hr.Tree([incomes(), places()]), hr.Cube()
     yield "three axes", hr.Tree([places(), sexes, incomes()]), hr.Cube()
-    yield "below 0", hr.Tree([mapped(folder), incomes(low=-20_000)]), hr.Cube()
+    yield "below 0", hr.Tree([mapped(folder), incomes(low=-HIGH)]), hr.Cube()
 
 
 def released(folder, **options):
