@@ -82,9 +82,9 @@ def test_plan_says_of_each_criterion_whether_it_is_kept_and_the_least_budget(suc
     [
         ('cuboid = "state"', 'cuboid = "canton"', "[[accept]] 1 cuboid: the tree has no 'canton'"),
         ("within = 200", "within = 0", "[[accept]] 1 within must be in"),
-        ("within = 200", 'within = "1 %"', "needs the size from which on"),
-        ("within = 200", 'within = "1 % of all"', 'or "0.5 % of records", got'),
-        ("within = 200", "within = 200\nfrom = 10", "from goes with a bound that is a part"),
+        ("within = 200", 'within = "1 %"', "with from = 1000, from which size on"),
+        ("within = 200", 'within = "1 % of all"', 'within must be a number such as "1/2"'),
+        ("within = 200", "within = 200\nfrom = 10", 'or "0.5 % of records", got'),
         ("from = 100", "from = 0", "[[accept]] 2 from must be"),
         ("from = 100", "form = 100", "unknown key 'form'; did you mean 'from'"),
         ("cells = 0.9", "cells = 2", "[[accept]] 2 cells must be in"),

@@ -295,25 +295,17 @@ class AcceptSection(Section):
 
     @property
     def bound(self) -> Number | OfCount | OfRecords:
-        """The bound, or raise for what is none, and for a size that no bound needs."""
+        """The bound, or raise for what is none."""
         percent = _PERCENT.fullmatch(str(self.within))
-        if percent is None:
-            if isinstance(self.within, str) and "%" in self.within:
-                raise SpecError(
-                    'within must be a number of records, "1 %" of the count with from = 1000, or '
-                    f'"0.5 % of records", got {shorten(self.within)!r}'
-                )
-        elif percent[2] is None and self.least is None:
-            raise SpecError(
-                f'within = "{percent[0]}" of the count needs the size from which on counts must '
-                f'keep it, such as from = 1000; or is it "{percent[1]} % of records"?'
-            )
-        if self.least is not None and (percent is None or percent[2] is not None):
-            raise SpecError('from goes with a bound that is a part of the count, within = "1 %"')
-        if percent is None:
+        if percent is None and self.least is None:
             return self.within
-        part = exact(percent[1], "within", SpecError) / 100
-        return OfRecords(part) if self.least is None else OfCount(part, least=self.least)
+        if percent is not None and (percent[2] is None) == (self.least is not None):
+            part = exact(percent[1], "within", SpecError) / 100
+            return OfRecords(part) if self.least is None else OfCount(part, least=self.least)
+        raise SpecError(
+            'within must be a number of records, or "1 %" of the count with from = 1000, from '
+            f'which size on it must hold, or "0.5 % of records", got {shorten(str(self.within))!r}'
+        )
 
 
 class LedgerSection(Section):
