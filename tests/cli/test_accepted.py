@@ -80,7 +80,7 @@ def test_check_tells_without_the_table_and_compare_of_the_truth(folder, released
     assert "to draw another one, because of these lines is outside the promise" in by_truth
     assert "Each try is charged" in by_truth
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert "kept (99.9 %)</bdi></dt><dd><p><bdi>region: all counts within 1 %" in page
+    assert "kept (99.9 %)</bdi></dt><dd><p><bdi>region: every count within 1 %" in page
     assert "not kept (0 %)</bdi></dt><dd><p><bdi>town: 95 of 100 counts within 0.5" in page
 
 

@@ -77,9 +77,7 @@ def check(directory: Directory) -> None:
     for finding in sorted(findings, key=lambda each: (each.passed, not each.failure)):
         stdout.print(_line(finding))
     if not failed:
-        with undamaged(directory):
-            judged = accepted(verified_release(directory))
-        for number, verdict in enumerate(judged, start=1):
+        for number, verdict in enumerate(accepted(verified_release(directory)), start=1):
             say(f"\nCriterion {number}: {verdict.criterion!r}. {verdict.sentence}")
     if failed:
         rest = "" if checks > FIRST_CHECKS else "; the others depend on these and were not made"

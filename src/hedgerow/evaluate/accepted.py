@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 
 from hedgerow.evaluate.metrics import TRUE, beside_truth
-from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfRecords
+from hedgerow.plan.criteria.criterion import Criterion, OfRecords
 from hedgerow.release.directory.measurements import COUNT
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
@@ -32,21 +32,20 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     tree, within = release.plan.tree, criterion.within
     levels = criterion.levels(tree)
     both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
-    true, cells = both[TRUE].to_numpy(), tree.cells(levels)  # what neither side lists is right
-    off, bound = np.abs(both[COUNT].to_numpy() - true), float(criterion.amount) * ROUNDED
-    if isinstance(within, OfCount):
-        large = true >= within.least
-        off, true, cells = off[large], true[large], int(large.sum())
-        return cells, cells - int((off > bound * true).sum())
-    records = counts.total if isinstance(within, OfRecords) else 1
-    return cells, cells - int((off > bound * records).sum())
+    given, true = both[COUNT].to_numpy(), both[TRUE].to_numpy()
+    least, of = getattr(within, "least", 0), counts.total if isinstance(within, OfRecords) else 1
+    missed = np.abs(given - true) > float(criterion.amount) * ROUNDED * (true if least else of)
+    large = true >= least
+    cells = int(large.sum()) if least else tree.cells(levels)  # what neither side lists is right
+    return cells, cells - int((missed & large).sum())
 
 
 def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     """Yield of each criterion of a release's plan how many cells keep it in fact: a sentence."""
-    for number, criterion in enumerate(release.plan.accept, start=1):
+    plan = release.plan
+    for number, criterion in enumerate(plan.accept, start=1):
         told = "not among the released cuboids"
-        if criterion.levels(release.plan.tree) in release.plan.levels:
+        if criterion.levels(plan.tree) in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
             must = ceil(criterion.cells * cells)
             verdict = "kept" if kept >= must else "not kept"

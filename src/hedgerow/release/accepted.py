@@ -17,8 +17,8 @@ def accepted(content: Content) -> tuple[Verdict, ...]:
     tree = content.plan.tree
 
     def sizes(levels: Levels) -> Sizes:
-        nodes, counts = content.nodes[levels], np.zeros(tree.cells(levels))
-        counts[cell_numbers(tree, levels, nodes.codes)] = nodes.counts
-        return Sizes(counts, "released counts")
+        nodes = content.nodes[levels]
+        numbers = cell_numbers(tree, levels, nodes.codes)
+        return Sizes(np.bincount(numbers, nodes.counts, tree.cells(levels)), "released counts")
 
     return verdicts(content.plan, sizes=sizes)

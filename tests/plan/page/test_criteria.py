@@ -14,7 +14,7 @@ from hedgerow.plan.page.page import planning_page
 from hedgerow.plan.page.points import Budgets, points_of, value_of, with_value
 from tests.made import fixed_tree, plain_plan
 
-USUAL = "with a probability of 95 %"
+USUAL, PART = "with a probability of 95 %", "every count within 1 % of the count"
 TREE = fixed_tree(place=(3, 8))
 TOWNS = hr.Criterion("level2", 12, cells="0.9")
 REGIONS = hr.Criterion("level1", hr.OfCount("0.01", least=100), records=3000)
@@ -39,7 +39,8 @@ def test_each_budget_has_the_verdicts_of_its_own_plan(plan):
     assert budgets.values[budgets.least] == value_of(least)
     plans = [at(plan, value) for value in budgets.values]
     seen = set()
-    for place, judged in enumerate(judged_at(plans, budgets.own, budgets.least)):
+    every = judged_at(plans, budgets.own, budgets.least)
+    for place, judged in enumerate(zip(*every, strict=True)):
         for verdict, own in zip(judged, hr.verdicts(plans[place]), strict=True):
             assert (verdict.kept, verdict.of_estimates) == (own.kept, own.of_estimates)
             assert verdict.reach == pytest.approx(own.reach, rel=5e-3)
@@ -56,7 +57,7 @@ def test_no_budget_is_marked_where_a_criterion_is_kept_by_none():
     assert least_of(survivors) is None
     assert least_of(replace(CHAIN, accept=())) is None
     (verdict,) = hr.verdicts(survivors)
-    assert told(survivors, verdict) == ("none", "no verdict", "")
+    assert told(survivors, verdict) == ("unknown", "not shown", "")
     assert verdict.why.split(":")[0] in listed(survivors, [verdict])
 
 
@@ -65,14 +66,14 @@ def test_other_divisions_are_judged_too_and_their_hashes_sign_the_criteria():
     points = points_of(CHAIN, is_fixed=False)
     assert len(points["divisions"]) > 1
     for division in points["divisions"]:
-        assert [len(each) for each in division["criteria"]] == [3] * len(points["values"])
+        assert [len(each) for each in division["criteria"]] == [len(points["values"])] * 3
     optimal = next(each for each in points["divisions"] if each["key"] == "optimal")
     made = plain_plan(
         TREE, budget=CHAIN.budget, measure=hr.All(), allocation=hr.Optimal(), accept=CHAIN.accept
     )
     assert optimal["hashes"][points["own"]] == made.hash
     outcomes = [told(made, verdict)[0] for verdict in hr.verdicts(made)]
-    assert [each[0] for each in optimal["criteria"][points["own"]]] == outcomes
+    assert [each[points["own"]][0] for each in optimal["criteria"]] == outcomes
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
@@ -87,17 +88,17 @@ def test_a_page_without_criteria_has_nothing_of_them():
     ("language", "criterion", "said"),
     [
         ("en", TOWNS, f"level2: 90 of 100 counts within 12 people, {USUAL}"),
-        ("en", REGIONS, f"level1: all counts within 1 % of the count, from 100 people on, {USUAL}"),
-        ("en", WHOLE, "Total: the count within 0.2 % of all people, with a probability of 99 %"),
+        ("en", REGIONS, f"level1: {PART}, from 100 people on, {USUAL}"),
+        ("en", WHOLE, "total: every count within 0.2 % of all people, with a probability of 99 %"),
         (
             "fr", TOWNS,
             "level2 : 90 effectifs sur 100 à 12 près (people), avec une probabilité de 95 %",
         ),
         (
             "fr", WHOLE,
-            "Total : l’effectif à 0,2 % du total (people) près, avec une probabilité de 99 %",
+            "total : chaque effectif à 0,2 % du total (people) près, avec une probabilité de 99 %",
         ),
-        ("en", hr.Criterion("level2", 12345), f"level2: all counts within 12,345 people, {USUAL}"),
+        ("en", hr.Criterion("level2", 12345), f"level2: every count within 12,345 people, {USUAL}"),
     ],
 )  # fmt: skip
 def test_criteria_are_said_in_words_of_an_office(language, criterion, said):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
-from string import Template
 
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.pages.markup import in_english, items, part, shown, spoken
@@ -20,10 +19,10 @@ NEARLY_ALL = 999
 def required(plan: Plan, criterion: Criterion) -> str:
     """Return what a criterion says: text."""
     say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
-    which = "one" if plan.tree.cells(levels) == 1 else "all" if criterion.cells == 1 else "part"
+    which = "all" if criterion.cells == 1 else "part"
     return say(
         "criteria.required",
-        level=plan.label_of(levels) if any(levels) else say("planning.total"),
+        level=plan.label_of(levels),
         cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * criterion.cells))),
         bound=_bound(plan, criterion, criterion.amount),
         probability=say.percent(_figure(100 * criterion.probability)),
@@ -37,8 +36,6 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
     """
     say = catalogue(plan.description.language)
     key = verdict.kept if verdict.kept == verdict.of_estimates else "estimates"
-    if verdict.reach is None:
-        key = "none"
     outcome = say(f"criteria.told.{key}")
     if verdict.law is None or verdict.within is None:
         return key, outcome, ""
@@ -66,9 +63,8 @@ def section(plan: Plan) -> str:
     """Return the criteria at a plan's own budget: HTML, nothing where there are none."""
     if not plan.accept:
         return ""
-    say = catalogue(plan.description.language)
-    template = Template(spoken(part("hedgerow.plan.page", "criteria.html"), say))
-    return template.substitute(listed=listed(plan, verdicts(plan)))
+    html = spoken(part("hedgerow.plan.page", "criteria.html"), catalogue(plan.description.language))
+    return html.replace("$listed", listed(plan, verdicts(plan)))
 
 
 def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:

@@ -5,13 +5,14 @@ const KEPT = ["yes", "estimates"];
 const leastMark = make("span", { class: "least", hidden: true });
 
 // The first step at which estimates keep all; -1 where there is none.
-const firstKept = () => (divided() ? divided().criteria.findIndex((each) => each.every(([key]) => KEPT.includes(key))) : -1);
+const firstKept = () => (divided() ? points.values.findIndex((_value, place) =>
+  divided().criteria.every((each) => KEPT.includes(each[place][0]))) : -1);
 
 function showCriteria() {
   if (!criteria.length) return;
   const one = divided(), first = firstKept();
   criteria.forEach((element, i) => {
-    const [key, outcome, more] = one ? one.criteria[state.place][i] : ["unknown", say("unjudged"), ""];
+    const [key, outcome, more] = one ? one.criteria[i][state.place] : ["unknown", say("unjudged"), ""];
     element.className = key;
     element.querySelector("dt").textContent = outcome;
     element.querySelector("small").hidden = !one;

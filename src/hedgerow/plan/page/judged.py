@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, sqrt
+from operator import truediv
 
 from hedgerow.errors import PlanError
 from hedgerow.plan.criteria.least import least_budget
@@ -26,8 +27,8 @@ def least_of(plan: Plan) -> Budget | None:
         return None
 
 
-def judged_at(plans: Sequence[Plan], own: int, least: int | None) -> list[tuple[Verdict, ...]]:
-    """Return what becomes of the criteria of a plan at other budgets, with the same shares.
+def judged_at(plans: Sequence[Plan], own: int, least: int | None) -> list[Sequence[Verdict]]:
+    """Return of each criterion of a plan what becomes of it at other budgets, with its shares.
 
     The same sums of noise are the errors at all of them: so these grow by no more than the noise
     that grows most, and no law is drawn again for it.
@@ -42,15 +43,17 @@ def judged_at(plans: Sequence[Plan], own: int, least: int | None) -> list[tuple[
         [exact[i][k] if i in exact else _grown(first, plans[own], p) for i, p in enumerate(plans)]
         for k, first in enumerate(exact[own])
     )
-    return list(zip(*(_settled(plans, each) for each in every), strict=True))
+    return [_settled(plans, each) for each in every]
 
 
 def _grown(verdict: Verdict, own: Plan, other: Plan) -> Verdict:
     """Return a verdict on a plan with the noise of another one, but of whole counts."""
     if verdict.law is None or verdict.reach is None:
         return verdict
-    variances = [[noise.noise_variance for noise in plan.noise.values()] for plan in (own, other)]
-    factor = sqrt(max(there / max(here, TINY) for here, there in zip(*variances, strict=True)))
+    there, here = (
+        [max(noise.noise_variance, TINY) for noise in plan.noise.values()] for plan in (other, own)
+    )
+    factor = sqrt(max(map(truediv, there, here)))
     told = verdict.probability_at(factor)
     return replace(verdict, probability=told, reach=verdict.reach / factor)
 

@@ -234,8 +234,8 @@ def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: boo
     Returns:
         Of each budget: ``wholes``, what it buys (ρ, or pure ε); ``hashes``; ``found``, how many of
         100 differences are noticed at most; ``epsilons``, at δ, of a budget in ρ; ``errors``, the
-        RMSE of each cuboid where they are carried, null where nothing tells of it; ``criteria``:
-        of each of them what is said (`hedgerow.plan.page.accepted.told`).
+        RMSE of each cuboid where they are carried, null where nothing tells of it; and of each of
+        the ``criteria`` what is said there (`hedgerow.plan.page.accepted.told`).
     """
     promises = [way.profile(value) for value in budgets.values]
     plans = [
