@@ -46,6 +46,8 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         del noisy
         lookup, many = sums.lookup, sums.many
         rows = many if lookup is None or lookup.axis else len(lookup.nodes)
+        if self.plan.tree.axes[0].name in sums.own:
+            rows = len(sums.groups[0].number)
         return rows * self.design.model.support.groups**2 + many
 
     def _level(self, sums: Sums) -> int:
@@ -87,11 +89,18 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
         label, variance = area * many + cell, np.zeros(len(numbers))
         attribute, across = np.divmod(across, sums.cells)
+        along = None
+        if self.plan.tree.axes[0].name in sums.own:  # several nodes of the spine are a group
+            along = [np.flatnonzero(sums.groups[0].number == k) for k in range(sums.sizes[0])]
         for each in areas:
             own = each[attribute]
             for first, last, forms in self._forms(np.where(own < 0, -1, own * many + across)):
                 here = np.flatnonzero((first <= label) & (label < last))
-                variance[here] += forms.at(level, node[here], label[here] - first)
+                if along is None:
+                    variance[here] += forms.at(level, node[here], label[here] - first)
+                    continue
+                over = np.stack([forms.over(level, members) for members in along])
+                variance[here] += over[node[here], label[here] - first]
         on_fraction(1.0)
         return variance * self._is_open(sums)
 
