@@ -250,10 +250,17 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         return solver.factors(cuboid) if isinstance(solver, ByFactors) else None
 
     def work(self, sums: Sums, noisy: int) -> int:
-        """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates."""
+        """Return that each sum goes over its axes' nodes, or all noisy counts where it iterates.
+
+        Sums without areas whose variances are products over the axes are made together.
+        """
         joint = self.design
         cuboid = joint.shape.given(sums.cuboid)
-        closed = joint.is_public(cuboid) or joint.variances_of(cuboid).has_covariances
+        is_public = joint.is_public(cuboid)
+        solver = None if is_public else joint.variances_of(cuboid)
+        if sums.lookup is None and isinstance(solver, ByFactors):
+            return sums.many + A_SUM
+        closed = solver is None or solver.has_covariances
         each = sum(joint.shape.shape(cuboid)) if closed else noisy * ITERATIONS
         return sums.many * (each + A_SUM)
 
