@@ -248,6 +248,8 @@ def _copies(spec: ReleaseSpec, made: Plan, counts: Counts) -> Iterator[str]:
     """Yield what public files say exactly as the confidential table does, a clause each."""
     if spec.allocation.is_own_prior(made.tree, counts):
         yield "the prior has exactly the counts of the table"
+    for number in spec.own_sizes(made.tree, counts):
+        yield f"the sizes of criterion {number} are exactly the counts of the table"
     yield from copies_of_the_table(counts, made)
 
 

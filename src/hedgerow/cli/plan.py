@@ -163,7 +163,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if picture is not None:
         picture_of_forecast(made, picture, expected)
     write_page(page, spec, made, runs=simulate, ledger=ledger)
-    judged = verdicts(made)
+    judged = verdicts(made, estimator=estimator)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _write_json(made, judged, {"forecast": expected, "sums": sums, **shown, **more})

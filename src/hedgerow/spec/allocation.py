@@ -94,18 +94,7 @@ class AllocationSpec:
 
         The answer is confidential: it is for a terminal alone.
         """
-        given, table = self.section.prior, self.table
-        if given is None:
-            return False
-        path = table.folder / given.source
-        for bounded in {table.file.table.unit is not None, False}:
-            with suppress(HedgerowError):  # not such a table, so not a copy
-                names = columns_in(path, "the prior")
-                called = as_called(tree.axes, names, "the prior", given=given.columns)
-                copy = table.counts_of(path, tree.with_axes(called), bounded=bounded)
-                if has_counts_of(copy, counts):
-                    return True
-        return False
+        return is_copy(self.section.prior, self.table, tree, counts, "the prior")
 
     def check_target(self, target: str, *, of_estimates: bool = False) -> None:
         """Raise unless it is a number above 0 and the section plans for what a target is of.
@@ -130,6 +119,26 @@ def read_prior(given: PriorSection, table: TableSpec, tree: Tree, what: str, adv
     table.check_public(given.source, what, advice)
     path = table.folder / given.source
     return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
+
+
+def is_copy(
+    given: PriorSection | None, table: TableSpec, tree: Tree, counts: Counts, what: str
+) -> bool:
+    """Return whether a public table of a section, read as the confidential one is, has its counts.
+
+    The answer is confidential: it is for a terminal alone.
+    """
+    if given is None:
+        return False
+    path = table.folder / given.source
+    for bounded in {table.file.table.unit is not None, False}:
+        with suppress(HedgerowError):  # not such a table, so not a copy
+            names = columns_in(path, what)
+            called = as_called(tree.axes, names, what, given=given.columns)
+            copy = table.counts_of(path, tree.with_axes(called), bounded=bounded)
+            if has_counts_of(copy, counts):
+                return True
+    return False
 
 
 def designed_for(given: AllocationSection) -> Objective:

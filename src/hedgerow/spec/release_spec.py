@@ -30,7 +30,7 @@ from hedgerow.privacy.promise import Protection
 from hedgerow.release.directory.keys import Charging
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spark.table import SparkSource
-from hedgerow.spec.allocation import AllocationSpec, designed_for, read_prior
+from hedgerow.spec.allocation import AllocationSpec, designed_for, is_copy, read_prior
 from hedgerow.spec.axis_section import (
     AREAS_OF_TABLE,
     LISTED,
@@ -51,6 +51,7 @@ from hedgerow.spec.release_file import (
 from hedgerow.spec.table import TableSpec
 from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
@@ -237,6 +238,14 @@ class ReleaseSpec:
         return [
             within(f"[[accept]] {number}", self._criterion, section, tree)
             for number, section in enumerate(self.file.accept, start=1)
+        ]
+
+    def own_sizes(self, tree: Tree, counts: Counts) -> list[int]:
+        """Return of which criteria the sizes are a copy of the table: confidential."""
+        return [
+            number
+            for number, section in enumerate(self.file.accept, start=1)
+            if is_copy(section.sizes, self.table, tree, counts, "sizes")
         ]
 
     def _criterion(self, section: AcceptSection, tree: Tree) -> Criterion:

@@ -56,7 +56,7 @@ def test_of_noisy_counts_alone_the_number_that_keep_it_is_binomial(
     workload = hr.Cuboids(["level2"], chain=False)
     (verdict,) = judged(hr.Criterion("level2", 12, cells=cells), workload=workload, **options)
     plan = plain_plan(TREE, workload=workload, measure=hr.All(), **options)
-    ratio = 12 / plan.noise[2,].noise_variance ** 0.5
+    ratio = 12 / plan.noise[2,].envelope.variance ** 0.5
     assert isinstance(verdict.law, Alike)
     chance = stats.binom.sf(k - 1, 12, 1 - 2 * law.sf(ratio))
     assert verdict.probability == pytest.approx(chance, rel=1e-9)

@@ -21,7 +21,13 @@ from hedgerow.text import Exact, Json, one_line
 PART = Rational("a part of a count", 0, 1, PlanError, "1 % is 1/100", ends="()")
 RECORDS = Rational("within", 0, LARGEST_COUNT, PlanError, ends="(]")
 CELLS = Rational("cells", 0, 1, PlanError, "the share of the cells that must keep it", ends="(]")
-PROBABILITY = Rational("probability", 0, 1, PlanError, ends="()")
+PROBABILITY = Rational(
+    "probability",
+    Fraction(1, 10**6),
+    1 - Fraction(1, 10**6),
+    PlanError,
+    ends="[]",
+)
 LEAST = Whole("from", 1, LARGEST_COUNT, PlanError, "counts from this size on must keep it")
 EXPECTED = Whole("records", 1, LARGEST_COUNT, PlanError, "the expected number of records")
 

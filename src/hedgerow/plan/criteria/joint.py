@@ -62,10 +62,12 @@ class Errors:
     Attributes:
         numbers: int64 (cells): the number of each, row by row.
         variances: float64 (cells), or (1) where all have one, records².
-        noise: whose law single noisy counts have.
+        noise: whose law single noisy counts have; of several the narrowest, beside whose variance
+            tails are heaviest.
         is_exact: whether variances are those of the estimates; if not, they are bounds.
         is_alone: whether each is one noisy count, so that they are independent.
         draws: of the errors; None where nothing joint is known.
+        drawn: how many numbers are drawn of each run, if more than there are cells.
         chain: of a chain that settles by families its squares, and the level of the cuboid.
     """
 
@@ -75,12 +77,22 @@ class Errors:
     is_exact: bool = True
     is_alone: bool = False
     draws: Draws | None = None
+    drawn: int = 0
     chain: tuple[AxisSquares, int] | None = None
 
     @property
     def is_normal(self) -> bool:
         """Whether sums of draws of the noise are taken for normal."""
         return self.noise.price.power == 1
+
+    @property
+    def widening(self) -> float:
+        """The variance of the continuous law that bounds the noise, over that of the noise.
+
+        Discrete Laplace noise has heavier tails than a Laplace law of its variance, and discrete
+        Gaussian noise below σ² = 1 than a normal one.
+        """
+        return self.noise.envelope.variance / max(self.noise.noise_variance, SMALLEST)
 
 
 def errors_of(plan: Plan, levels: Levels) -> Errors:
@@ -92,7 +104,7 @@ def errors_of(plan: Plan, levels: Levels) -> Errors:
     if (fault := _fault(plan, levels)) is not None:
         raise NoVerdictError(f"{plan.tree.name_of(levels)} {fault}")
     design = plan.design
-    noise = max(plan.noise.values(), key=lambda mechanism: mechanism.noise_variance)
+    noise = min(plan.noise.values(), key=lambda mechanism: mechanism.noise_variance)
     found = Errors(np.arange(plan.tree.cells(levels)), np.zeros(1), noise)
     if plan.is_public(levels):
         return found
@@ -180,8 +192,9 @@ def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Error
     """Return errors with draws of what a solver makes of noise, where these can be had."""
     observed, key = solver.observed, key_of(f"criteria/{plan.tree.digest}")
     own = observed.variances.get(cuboid, np.inf)
-    if errors.variances.mean() >= own * (1 - 1e-9):  # what is combined has less
-        errors = replace(errors, variances=np.array([own]), is_alone=True)
+    if errors.is_exact and np.allclose(errors.variances, own, rtol=1e-9, atol=0.0):
+        alone = min(plan.noise.values(), key=lambda each: abs(each.noise_variance - own))
+        errors = replace(errors, variances=np.array([own]), noise=alone, is_alone=True)
     wide = plan.mechanism.with_precision(Fraction(1, 1 << WIDE // plan.mechanism.price.power))
 
     def noise(block: int, levels: Levels, many: int, cells: int) -> Float64:
@@ -202,7 +215,9 @@ def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Error
     if gains is None:
         return errors
     return replace(
-        errors, draws=lambda many, block: {cuboid: gains @ noise(block, cuboid, many, len(gains.T))}
+        errors,
+        draws=lambda many, block: {cuboid: gains @ noise(block, cuboid, many, len(gains.T))},
+        drawn=max(gains.shape),
     )
 
 

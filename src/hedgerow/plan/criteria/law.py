@@ -27,6 +27,8 @@ AT_ONCE = 1 << 18
 """Of a block of draws."""
 FEWEST = 8
 """Draws beyond the quantile that tell it."""
+GROWING = 1.2
+"""By what number of draws more they are looked at again."""
 SURE = 2.0
 """Standard errors that a drawn quantile is taken to be larger than it seems."""
 
@@ -133,14 +135,17 @@ def drawn_law(
         probability: of the quantile.
         enough: its standard error, relative to it, at which no more is drawn.
     """
-    most, least = MOST_NUMBERS // cells, ceil(FEWEST / (1 - probability))
-    law, size = Drawn(np.empty(0)), max(1, AT_ONCE // cells)
-    block = 0
-    while most >= least and len(law.values) < most:
-        law = Drawn(np.sort(np.append(law.values, ratios(size, block))))
-        block += 1
-        if len(law.values) >= least:
+    most, least = MOST_NUMBERS // cells, FEWEST / max(1 - probability, 1 / MOST_NUMBERS)
+    if most < least:
+        return None
+    size, drawn = max(1, AT_ONCE // cells), list[Float64]()
+    many, following = 0, least
+    while True:
+        drawn.append(ratios(size, len(drawn)))
+        many += size
+        if many >= min(following, most):
+            law = Drawn(np.sort(np.concatenate(drawn)))
             low, high = law.at(probability, -1), law.at(probability, 1)
-            if high - low <= 2 * enough * low:
-                break
-    return law if block else None
+            if many >= most or high - low <= 2 * enough * low:
+                return law
+            following = GROWING * many

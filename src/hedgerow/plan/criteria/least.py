@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import inf, isinf, log
 
-from hedgerow.errors import PlanError
+from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.plan.criteria.verdict import verdicts
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
@@ -51,7 +51,11 @@ def least_budget(plan: Plan) -> Budget:
 
     def reach(amount: Decimal) -> float:
         if amount not in tried:
-            tried[amount] = _least_reach(planned_at(plan, budget_of(plan, amount)))
+            try:
+                at = planned_at(plan, budget_of(plan, amount))
+            except (BudgetError, NoiseError) as fault:
+                raise PlanError(f"at {amount:g}, which they ask for, is no plan: {fault}") from None
+            tried[amount] = _least_reach(at)
         return tried[amount]
 
     amount = _UP.divide(*map(Decimal, _amount(plan.budget).as_integer_ratio()))

@@ -8,8 +8,8 @@ what coarser ones are. What follows for them is proved, whatever the true counts
    estimate y. Then |max(0, y) - N| ≤ |y - N|, and rounding stays within ⌊w⌋ of N where |y - N| <
    ⌊w⌋ + 1/2: it keeps a bound whenever the estimate keeps min(w, ⌊w⌋ + 1/2), which is what the law
    of estimates is asked.
-2. *Down a chain* counts can be off by more than estimates, and by how much at most is known for
-   each draw of the errors (`_settled`).
+2. *Down a chain* that `Euclidean` settles counts can be off by more than estimates, and by how much
+   at most is known for each draw of the errors (`_settled`).
 3. *Elsewhere* nothing of the kind is known, and there is no verdict on whole counts.
 
 *Proof of 2.* A family with the settled total C of its parent has errors e_i of its estimates y_i,
@@ -36,6 +36,8 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
+from hedgerow.estimate.estimator import Estimator
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.criteria.criterion import Criterion
 from hedgerow.plan.criteria.joint import Errors, NoVerdictError, errors_of
 from hedgerow.plan.criteria.law import ENOUGH, Alike, Bounded, Law, drawn_law
@@ -61,8 +63,9 @@ class Verdict:
         reach: the factor by which all errors of estimates may grow until it is just kept: at least
             1 where it is kept; None where unknown, infinite where there are no errors.
         settled: of whole counts, which are within w where they are off by less than ⌊w⌋ + 1: the
-            factor by which these must grow for them to be proved to keep it. At most 1 where they
-            are, 1 where they keep whatever estimates keep; None where nothing is proved.
+            factor by which these must grow for them to be proved to keep it, or w itself that is a
+            part. At most 1 where they are, 1 where they keep whatever estimates keep; None where
+            nothing is proved.
         why: why nothing is known, or errors are none, in a sentence; else empty.
         law: of what must be at most 1 (`hedgerow.plan.criteria.law`).
 
@@ -153,7 +156,11 @@ class Verdict:
 
 
 def verdicts(
-    plan: Plan, *, sizes: SizesOf | None = None, whole: bool = True
+    plan: Plan,
+    *,
+    sizes: SizesOf | None = None,
+    estimator: Estimator | None = None,
+    whole: bool = True,
 ) -> tuple[Verdict, ...]:
     """Return for each criterion of a plan whether it is kept, from public facts alone.
 
@@ -161,6 +168,7 @@ def verdicts(
         plan: with criteria (`make_plan`, ``accept``).
         sizes: how large the counts of a cuboid are (`hedgerow.plan.criteria.sizes.Sizes`); from the
             public sources of criteria and plan unless given. A check gives released counts.
+        estimator: what makes counts whole; the plan's usual one unless given.
         whole: whether to look for what is proved of whole counts, too.
 
     Returns:
@@ -175,10 +183,13 @@ def verdicts(
         >>> [(each.of_estimates, each.kept) for each in hr.verdicts(plan)]
         [('yes', 'unknown')]
     """
-    return tuple(_verdict(plan, each, sizes, whole=whole) for each in plan.accept)
+    settler = (estimator or plan.design.usual) if whole else None
+    return tuple(_verdict(plan, each, sizes, settler) for each in plan.accept)
 
 
-def _verdict(plan: Plan, criterion: Criterion, sizes: SizesOf | None, *, whole: bool) -> Verdict:
+def _verdict(
+    plan: Plan, criterion: Criterion, sizes: SizesOf | None, settler: Estimator | None
+) -> Verdict:
     levels, power = criterion.levels(plan.tree), plan.mechanism.price.power
     try:
         errors = errors_of(plan, levels)
@@ -189,14 +200,18 @@ def _verdict(plan: Plan, criterion: Criterion, sizes: SizesOf | None, *, whole: 
     if not errors.variances.any():
         return Verdict(criterion, power, *cells, 1.0, inf, 1.0, "Its counts are public.")
     law = _law(errors, bounds, criterion)
-    reach = 1 / law.quantile(float(criterion.probability))
-    settled = _settled_factor(plan, levels, errors, bounds, criterion) if whole else None
+    just = law.quantile(float(criterion.probability))
+    reach = 1 / just if just else inf
+    settled = None
+    if settler is not None and (isinstance(settler, Euclidean) or not any(levels)):
+        settled = _settled_factor(plan, levels, errors, bounds, criterion)
     return Verdict(criterion, power, *cells, law.probability(), reach, settled, law=law)
 
 
 def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some cells."""
-    cells, within, envelope = len(bounds.cells), bounds.of_estimates, errors.noise.envelope
+    cells, envelope = len(bounds.cells), errors.noise.envelope
+    within = bounds.of_estimates / np.sqrt(errors.widening)
     least, every = ceil(Fraction(criterion.cells) * cells), errors.variances
     every = every if len(every) == 1 else every[bounds.cells]
     with np.errstate(divide="ignore"):
@@ -207,7 +222,6 @@ def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     law = _drawn(errors, lambda tables: [*tables.values()][-1], bounds.cells, within, criterion)
     if law is not None:
         return law
-    ratios *= np.sqrt(errors.noise.noise_variance / envelope.variance)
     values, times = np.unique(np.broadcast_to(ratios, cells), return_counts=True)
     return Bounded(least, envelope, values, times)
 
@@ -229,7 +243,8 @@ def _drawn(
         off = np.abs(made(draws(many, block))[cells]) / within[:, None]
         return np.asarray(np.partition(off, least - 1, axis=0)[least - 1])
 
-    return drawn_law(ratios, len(errors.numbers), float(criterion.probability), enough)
+    drawn = max(errors.drawn, len(errors.numbers))
+    return drawn_law(ratios, drawn, float(criterion.probability), enough)
 
 
 # --- whole counts -------------------------------------------------------------------------------
@@ -245,10 +260,19 @@ def _settled_factor(
         return None
     squares, level = errors.chain
     exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
-    beyond = np.floor(bounds.within) + 1
-    law = _drawn(errors, lambda tables: _settled(squares, level, tables, exact), bounds.cells,
-                 beyond, criterion, 3 * ENOUGH)  # fmt: skip
-    return None if law is None else law.quantile(float(criterion.probability))
+    beyond, widest = np.floor(bounds.within) + 1, np.sqrt(errors.widening)
+
+    def off(errors: Tables) -> Float64:
+        wide = {cuboid: widest * table for cuboid, table in errors.items()}
+        return _settled(squares, level, wide, exact)
+
+    law = _drawn(errors, off, bounds.cells, beyond, criterion, 3 * ENOUGH)
+    if law is None:
+        return None
+    factor = law.quantile(float(criterion.probability))
+    if factor > 1 and not isinstance(criterion.within, Fraction):  # of the bounds themselves
+        factor *= float((beyond / bounds.within).max())
+    return factor
 
 
 def _settled(squares: AxisSquares, level: int, errors: Tables, exact: int | None) -> Float64:
