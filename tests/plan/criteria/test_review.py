@@ -152,3 +152,15 @@ sizes = {{source = "{sizes}", public = true}}
     spec = ReleaseSpec(tmp_path / "release.toml")
     tree = spec.tree()
     assert spec.own_sizes(tree, spec.table.counts(tree)) == copies
+
+
+def test_whole_counts_may_keep_what_estimates_miss_by_rounding():
+    """A total within 1 record is kept where the estimate is off by less than 1.5."""
+    tree = fixed_tree(place=(2,))
+    alone = {"workload": hr.Cuboids(["total"], chain=False), "tree": tree}
+    near, far = (
+        judged(hr.Criterion("total", 1, probability="1/2"), budget=budget, **alone)[0]
+        for budget in (hr.Rho("1/5"), hr.Rho("1/50"))
+    )
+    assert (near.of_estimates, near.kept) == ("no", "unknown")
+    assert (far.of_estimates, far.kept) == ("no", "no")

@@ -67,6 +67,7 @@ class Verdict:
             part. At most 1 where they are, 1 where they keep whatever estimates keep; None where
             nothing is proved.
         why: why nothing is known, or errors are none, in a sentence; else empty.
+        slack: by how much whole counts may be off further than estimates, and yet keep it.
         law: of what must be at most 1 (`hedgerow.plan.criteria.law`).
 
     Example:
@@ -85,6 +86,7 @@ class Verdict:
     reach: float | None = None
     settled: float | None = None
     why: str = ""
+    slack: float = field(default=1.0, compare=False, repr=False)
     law: Law | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -103,11 +105,19 @@ class Verdict:
     def kept(self) -> str:
         """Whether released counts keep it, whatever the true ones are: yes, no or unknown.
 
-        Where counts are large, whole counts are estimates that were rounded: so they do not keep
-        what estimates do not.
+        Where counts are large, whole counts are estimates that were rounded. So they do not keep
+        what estimates miss by more than rounding can mend: they are within w where they are off by
+        less than ⌊w⌋ + 1.
         """
-        is_proved = self.settled is not None and self.settled <= 1
-        return self.of_estimates if self.of_estimates != "yes" or is_proved else "unknown"
+        told, settled = self.of_estimates, self.settled
+        is_open = (
+            settled is None or settled > 1 if told == "yes" else told == "no" and self._is_near
+        )
+        return "unknown" if is_open else told
+
+    @property
+    def _is_near(self) -> bool:
+        return self.reach is not None and self.reach * self.slack >= 1
 
     @property
     def within(self) -> float | None:
@@ -205,7 +215,9 @@ def _verdict(
     settled = None
     if settler is not None and (isinstance(settler, Euclidean) or not any(levels)):
         settled = _settled_factor(plan, levels, errors, bounds, criterion)
-    return Verdict(criterion, power, *cells, law.probability(), reach, settled, law=law)
+    slack = float(((np.floor(bounds.within) + 1) / bounds.of_estimates).max())
+    told = law.probability(), reach, settled
+    return Verdict(criterion, power, *cells, *told, slack=slack, law=law)
 
 
 def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:

@@ -35,7 +35,9 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
     The chance is rounded down, and the bound up; nothing is said of it where no law is known.
     """
     say = catalogue(plan.description.language)
-    key = verdict.kept if verdict.kept == verdict.of_estimates else "estimates"
+    key = verdict.kept
+    if key == "unknown" and verdict.of_estimates == "yes":
+        key = "estimates"
     outcome = say(f"criteria.told.{key}")
     if verdict.law is None or verdict.within is None:
         return key, outcome, ""
