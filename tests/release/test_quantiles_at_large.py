@@ -8,6 +8,7 @@ import hedgerow as hr
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.distribution.places import Distributions
 from hedgerow.release.execution import in_memory
+from hedgerow.release.page.report import page
 from tests.made import all_leaves, plain_plan
 from tests.release.dense import Dense
 
@@ -61,3 +62,17 @@ def test_eight_thousand_places_have_medians_where_variances_are_products(cuboids
     assert len(told) == 8000
     held = (told["low"].to_numpy() <= places % 64) & (places % 64 < told["high"].to_numpy())
     assert held.mean() > 0.93
+
+
+@pytest.mark.parametrize("width", [1e-30, 1e-310])
+def test_a_page_has_no_quartiles_of_bins_narrower_than_browsers_write(width, tmp_path):
+    ranges = hr.Ranges("income", [0, width, 2 * width, 1])
+    place = hr.Axis.from_frame("place", TOWNS, ["county", "town"])
+    tree = hr.Tree([place, hr.numeric_axis(ranges)])
+    plan = plain_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
+    counts = all_leaves(plan.tree, np.full(plan.tree.leaves, 50))
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(1))
+    release.write(tmp_path / "out")
+    html = page(tmp_path / "out", plan, hr.Euclidean(), "a version")
+    assert '"digits":20' in html
+    assert 'id="quartiles-' not in html

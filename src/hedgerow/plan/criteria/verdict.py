@@ -109,15 +109,12 @@ class Verdict:
         what estimates miss by more than rounding can mend: they are within w where they are off by
         less than ⌊w⌋ + 1.
         """
-        told, settled = self.of_estimates, self.settled
-        is_open = (
-            settled is None or settled > 1 if told == "yes" else told == "no" and self._is_near
-        )
+        told = self.of_estimates
+        if told == "yes":
+            is_open = self.settled is None or self.settled > 1
+        else:
+            is_open = self.reach is not None and self.reach * self.slack >= 1
         return "unknown" if is_open else told
-
-    @property
-    def _is_near(self) -> bool:
-        return self.reach is not None and self.reach * self.slack >= 1
 
     @property
     def within(self) -> float | None:

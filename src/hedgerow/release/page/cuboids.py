@@ -58,6 +58,8 @@ from hedgerow.text import Json, visible
 
 MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table."""
+MOST_DECIMALS = 20
+"""Of values: every browser writes as many."""
 ROOT = np.zeros(1, dtype=np.int64)
 _VALUES = (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
 
@@ -147,7 +149,7 @@ class Carried:
         if self.numeric is None:
             return facts
         ranges = ranges_of(axes[self.numeric])
-        return facts | {"numeric": self.numeric, "digits": ranges.decimals}
+        return facts | {"numeric": self.numeric, "digits": min(ranges.decimals, MOST_DECIMALS)}
 
     def first_counts(self) -> str:
         """Return the first counts as a table with its margins, for readers without scripts."""
@@ -275,8 +277,9 @@ def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) ->
     tree = made.plan.tree
     label, own = made.plan.description.axis_label(tree.axes[numeric]), ranges_of(tree.axes[numeric])
     ranges = Ranges(label, own.edges, own.out_of_bounds)
-    largest = np.abs(ranges.edges).max() * 10**ranges.decimals
-    if release.noisy_cells > MOST_NOISY_OF_A_PAGE or largest >= LARGEST_DOUBLE:
+    if release.noisy_cells > MOST_NOISY_OF_A_PAGE or ranges.decimals > MOST_DECIMALS:
+        return
+    if np.abs(ranges.edges).max() * 10**ranges.decimals >= LARGEST_DOUBLE:
         return
     for levels, cells in made.cells.items():
         told = None if levels[numeric] else distributions_of(release, numeric, levels)
