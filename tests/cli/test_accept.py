@@ -110,3 +110,13 @@ def test_nothing_to_keep_is_said(run, census):
     code, _, err = run("plan", census, "--accept")
     assert code == 2
     assert "there is no criterion to keep" in err
+
+
+def test_a_release_carries_its_criteria_and_is_checked(succeeds, census_file):
+    signed = json.loads(succeeds("plan", census_file, "--json"))
+    succeeds("release", census_file, "--expect-plan", signed["sha256"])
+    out = ReleaseSpec(census_file).output
+    plan, spec = hr.read_release(out).plan, ReleaseSpec(census_file)
+    assert list(plan.accept) == spec.criteria(spec.tree())
+    assert plan.hash == signed["sha256"]
+    succeeds("check", out)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 from os.path import realpath
 from pathlib import Path
-from typing import cast
 
 from hedgerow.distribution.plan import plan_distribution
 from hedgerow.errors import EstimateError, PlanError, SpecError
@@ -18,7 +17,7 @@ from hedgerow.estimate.registry import read_estimator
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
-from hedgerow.plan.criteria.criterion import Criterion, Within
+from hedgerow.plan.criteria.criterion import Criterion
 from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
 from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts.facts import PublicTable, Zeros
@@ -241,7 +240,7 @@ class ReleaseSpec:
             advice = "the verdicts made from it would tell of it: name a public table"
             sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
         given = section.model_dump(include={"cuboid", "cells", "probability", "records"})
-        made = Criterion(within=cast("Within", section.bound), sizes=sizes, **given)
+        made = Criterion(within=section.bound, sizes=sizes, **given)
         made.levels(tree)
         return made
 

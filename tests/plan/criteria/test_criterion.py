@@ -1,6 +1,7 @@
 """Criteria: what they say, what is signed of them, and what is refused."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from hedgerow.plan.make import read_plan
 from tests.made import fixed_tree, plain_plan
 
 TREE = fixed_tree(place=(2, 3))
+NO_PRIOR: Any = {}
 
 
 def planned(*criteria, **more):
@@ -44,7 +46,7 @@ def test_criteria_enter_the_hash_of_a_plan_and_come_back_from_its_description():
         (lambda: hr.Criterion("level1", 5, probability=1), "probability must be in"),
         (lambda: hr.Criterion("level1", 5, records=100), "needs neither records nor sizes"),
         (lambda: hr.Criterion("level1", hr.OfRecords("0.01"), records=0), "records must be"),
-        (lambda: hr.Criterion("level1", hr.OfRecords("0.01"), sizes={}), "a prior must be"),
+        (lambda: hr.Criterion("level1", hr.OfRecords("0.01"), sizes=NO_PRIOR), "a prior must be"),
         (lambda: hr.OfCount(1, least=5), "a part of a count must be in"),
         (lambda: hr.OfCount("0.01", least=0), "from must be"),
         (lambda: planned("level1"), "a criterion must be Criterion"),

@@ -16,7 +16,7 @@ from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.prior import Prior, check_prior
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Json, one_line
+from hedgerow.text import Exact, Json, one_line
 
 PART = Rational("a part of a count", 0, 1, PlanError, "1 % is 1/100", ends="()")
 RECORDS = Rational("within", 0, LARGEST_COUNT, PlanError, ends="(]")
@@ -42,7 +42,7 @@ class OfCount:
         1 % of counts from 1,000
     """
 
-    part: Annotated[Fraction, PART]
+    part: Annotated[Exact, PART]
     least: Annotated[int, LEAST] = field(kw_only=True)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class OfRecords:
         0.5 % of records
     """
 
-    part: Annotated[Fraction, PART]
+    part: Annotated[Exact, PART]
     noun = " of records"
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class OfRecords:
         return f"{percent(self.part)}{self.noun}"
 
 
-Within: TypeAlias = Fraction | OfCount | OfRecords
+Within: TypeAlias = Exact | OfCount | OfRecords
 """A number of records; or a part of each count, or of all records."""
 
 
@@ -111,8 +111,8 @@ class Criterion:
 
     cuboid: str
     within: Within
-    cells: Annotated[Fraction, CELLS] = field(default=Fraction(1), kw_only=True)
-    probability: Annotated[Fraction, PROBABILITY] = field(default=Fraction(19, 20), kw_only=True)
+    cells: Annotated[Exact, CELLS] = field(default=Fraction(1), kw_only=True)
+    probability: Annotated[Exact, PROBABILITY] = field(default=Fraction(19, 20), kw_only=True)
     records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
     sizes: Prior | None = field(default=None, kw_only=True, compare=False)
 
@@ -135,13 +135,14 @@ class Criterion:
     @property
     def amount(self) -> Fraction:
         """The bound's number: of records, or the part."""
-        return self.within if isinstance(self.within, Fraction) else self.within.part
+        within = self.within
+        return Fraction(within.part if isinstance(within, OfCount | OfRecords) else within)
 
     def bound(self, amount: float) -> str:
         """Return a bound of the same kind in words."""
-        if isinstance(self.within, Fraction):
-            return f"{figure(amount)} records"
-        return f"{figure(100 * amount)} %{self.within.noun}"
+        if isinstance(self.within, OfCount | OfRecords):
+            return f"{figure(100 * amount)} %{self.within.noun}"
+        return f"{figure(amount)} records"
 
     def levels(self, tree: Tree) -> Levels:
         """Return the cuboid that is named, or raise a PlanError where there is none."""
@@ -192,9 +193,9 @@ def checked_criteria(tree: Tree, given: Sequence[Criterion]) -> tuple[Criterion,
     return tuple(criteria)
 
 
-def percent(part: Fraction) -> str:
+def percent(part: Exact) -> str:
     """Return a part of a whole in per cent."""
-    return f"{float(100 * part):g} %"
+    return f"{float(100 * Fraction(part)):g} %"
 
 
 def figure(number: float) -> str:

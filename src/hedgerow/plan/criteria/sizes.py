@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.plan.criteria.criterion import Criterion, OfRecords, Within
+from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfRecords
 from hedgerow.plan.criteria.joint import NoVerdictError
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
@@ -24,6 +23,11 @@ class Sizes:
     Attributes:
         counts: float64 (cells, row by row), records.
         source: where they are from, in words.
+
+    Example:
+        >>> import numpy as np
+        >>> hr.Sizes(np.array([900.0, 1100.0]), "the census of 2021").source
+        'the census of 2021'
     """
 
     counts: Float64
@@ -71,21 +75,20 @@ def bounds_of(
     Raises:
         NoVerdictError: nothing tells sizes that are needed, or no cell is so large.
     """
-    within: Within = criterion.within
-    every = np.arange(len(numbers))
-    if isinstance(within, Fraction):
-        return Bounds(every, np.array([float(within)]), "")
+    within, amount, every = criterion.within, float(criterion.amount), np.arange(len(numbers))
+    if not isinstance(within, OfCount | OfRecords):
+        return Bounds(every, np.array([amount]), "")
     given = (sizes or _public_sizes(plan, criterion))(criterion.levels(plan.tree))
     if isinstance(within, OfRecords):
         total = float(given.counts.sum())
         if not total:
             raise NoVerdictError(f"there are no records in {given.source}")
-        return Bounds(every, np.array([float(within.part) * total]), given.source)
+        return Bounds(every, np.array([amount * total]), given.source)
     counts = given.counts[numbers]
     large = np.flatnonzero(counts >= within.least)
     if not len(large):
         raise NoVerdictError(f"no count is {within.least:,} or more in {given.source}")
-    return Bounds(large, float(within.part) * counts[large], given.source)
+    return Bounds(large, amount * counts[large], given.source)
 
 
 def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:

@@ -197,7 +197,7 @@ def _verdict(plan: Plan, criterion: Criterion, sizes: SizesOf | None, *, whole: 
 def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some cells."""
     cells, within, envelope = len(bounds.cells), bounds.of_estimates, errors.noise.envelope
-    least, every = ceil(criterion.cells * cells), errors.variances
+    least, every = ceil(Fraction(criterion.cells) * cells), errors.variances
     every = every if len(every) == 1 else every[bounds.cells]
     with np.errstate(divide="ignore"):
         ratios = np.minimum(within / np.sqrt(every), SURELY)
@@ -221,7 +221,7 @@ def _drawn(
     enough: float = ENOUGH,
 ) -> Law | None:
     """Return the law of the k-th smallest ratio of what is made of drawn errors to bounds."""
-    draws, least = errors.draws, ceil(criterion.cells * len(cells))
+    draws, least = errors.draws, ceil(Fraction(criterion.cells) * len(cells))
     if draws is None:
         return None
 
