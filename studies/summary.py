@@ -22,6 +22,7 @@ PAPERS = {
 }
 WIDER = {
     "beside_practice": "beside_practice",
+    "births": "births",
     "census": "census_errors",
     "census_intervals": "census_intervals",
     "coverage": "coverage",

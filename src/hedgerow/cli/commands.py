@@ -274,7 +274,8 @@ def compare(
     """Compare a release with its table: errors are CONFIDENTIAL.
 
     For people who may see the table: exact errors reveal true counts. Publish them only if the
-    table is public or synthetic.
+    table is public or synthetic. It counts, too, how many cells keep the plan's criteria: what is
+    done because of that is outside the promise.
 
     Beside the release --beside shows what rounding, suppression and cell keys would make of the
     table, with keys that anyone can draw again: nothing of that may be published either.

@@ -57,7 +57,7 @@ def check(directory: Directory) -> None:
     Its digests, plan, sums, whole numbers, measurements and page are checked. The exit code is 0 if
     every check passed, 2 if one failed, and 3 if none failed but something could not be verified,
     such as a page made by another version of Hedgerow, or counts made by another version of its
-    estimation.
+    estimation. Of the plan's criteria it says which are kept, from stated errors alone.
     """
     with stage("checking"):
         findings = check_directory(directory)
