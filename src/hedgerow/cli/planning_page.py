@@ -34,7 +34,9 @@ def write_page(
         standing = book.standing(book.account(spec.dataset, made.protection))
     simulated = _trials(spec, made, runs)
     with stage("computing the page"):
-        text = planning_page(made, __version__, standing=standing, simulated=simulated)
+        text = planning_page(
+            made, __version__, standing=standing, simulated=simulated, estimator=spec.estimator
+        )
     with whole_file(path) as file:
         file.write(text.encode())
 

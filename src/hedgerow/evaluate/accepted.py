@@ -1,7 +1,6 @@
 """How many counts of a release keep the criteria of its plan in fact: confidential."""
 
 from collections.abc import Iterator
-from math import ceil
 
 import numpy as np
 
@@ -47,7 +46,7 @@ def in_fact(counts: Counts, release: Release) -> Iterator[str]:
         told = "not among the released cuboids"
         if criterion.levels(plan.tree) in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
-            must = ceil(criterion.cells * cells)
+            must = criterion.least(cells)
             verdict = "kept" if kept >= must else "not kept"
             told = f"{kept:,} of {cells:,} cells keep it, {must:,} must: {verdict}"
         yield f"Criterion {number}: {criterion!r}: {told}."

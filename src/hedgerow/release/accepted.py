@@ -19,6 +19,7 @@ def accepted(content: Content) -> tuple[Verdict, ...]:
     def sizes(levels: Levels) -> Sizes:
         nodes = content.nodes[levels]
         numbers = cell_numbers(tree, levels, nodes.codes)
-        return Sizes(np.bincount(numbers, nodes.counts, tree.cells(levels)), "released counts")
+        counts = np.bincount(numbers, nodes.counts, tree.cells(levels)).astype(np.float64)
+        return Sizes(counts, "released counts")
 
-    return verdicts(content.plan, sizes=sizes)
+    return verdicts(content.plan, sizes=sizes, estimator=content.estimator)

@@ -8,6 +8,7 @@ cells. It is about all cells together, so that standard errors alone cannot tell
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import Annotated, Any, TypeAlias
 
 from hedgerow.arrays import Levels
@@ -149,6 +150,10 @@ class Criterion:
         if isinstance(self.within, OfCount | OfRecords):
             return f"{figure(100 * amount)} %{self.within.noun}"
         return f"{figure(amount)} records"
+
+    def least(self, cells: int) -> int:
+        """Return how many of so many cells must keep it."""
+        return ceil(Fraction(self.cells) * cells)
 
     def levels(self, tree: Tree) -> Levels:
         """Return the cuboid that is named, or raise a PlanError where there is none."""

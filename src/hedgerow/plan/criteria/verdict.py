@@ -30,7 +30,7 @@ and leaving whole numbers alone.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor, inf
+from math import floor, inf
 
 import numpy as np
 
@@ -221,7 +221,7 @@ def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some cells."""
     cells, envelope = len(bounds.cells), errors.noise.envelope
     within = bounds.of_estimates / np.sqrt(errors.widening)
-    least, every = ceil(Fraction(criterion.cells) * cells), errors.variances
+    least, every = criterion.least(cells), errors.variances
     every = every if len(every) == 1 else every[bounds.cells]
     with np.errstate(divide="ignore"):
         ratios = np.minimum(within / np.sqrt(every), SURELY)
@@ -244,7 +244,7 @@ def _drawn(
     enough: float = ENOUGH,
 ) -> Law | None:
     """Return the law of the k-th smallest ratio of what is made of drawn errors to bounds."""
-    draws, least = errors.draws, ceil(Fraction(criterion.cells) * len(cells))
+    draws, least = errors.draws, criterion.least(len(cells))
     if draws is None:
         return None
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.pages.markup import in_english, items, part, shown, spoken
 from hedgerow.plan.criteria.criterion import Criterion
@@ -19,13 +20,14 @@ NEARLY_ALL = 999
 def required(plan: Plan, criterion: Criterion) -> str:
     """Return what a criterion says: text."""
     say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
-    which = "all" if criterion.cells == 1 else "part"
+    cells, probability = Fraction(criterion.cells), Fraction(criterion.probability)
+    which = "all" if cells == 1 else "part"
     return say(
         "criteria.required",
         level=plan.label_of(levels),
-        cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * criterion.cells))),
+        cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * cells))),
         bound=_bound(plan, criterion, criterion.amount),
-        probability=say.percent(_figure(100 * criterion.probability)),
+        probability=say.percent(_figure(100 * probability)),
     )
 
 
@@ -61,12 +63,12 @@ def listed(plan: Plan, judged: Sequence[Verdict]) -> str:
     return items(each, "points")
 
 
-def section(plan: Plan) -> str:
+def section(plan: Plan, estimator: Estimator | None = None) -> str:
     """Return the criteria at a plan's own budget: HTML, nothing where there are none."""
     if not plan.accept:
         return ""
     html = spoken(part("hedgerow.plan.page", "criteria.html"), catalogue(plan.description.language))
-    return html.replace("$listed", listed(plan, verdicts(plan)))
+    return html.replace("$listed", listed(plan, verdicts(plan, estimator=estimator)))
 
 
 def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:

@@ -8,6 +8,7 @@ from string import Template
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
@@ -66,6 +67,7 @@ def planning_page(
     *,
     standing: Standing | None = None,
     simulated: Simulated | None = None,
+    estimator: Estimator | None = None,
 ) -> str:
     """Return the page on which somebody decides on a plan's budget, as HTML.
 
@@ -77,6 +79,7 @@ def planning_page(
         made_by: the version of Hedgerow.
         standing: where the account of the table stands.
         simulated: errors of simulated releases of a public table.
+        estimator: what makes counts whole; the plan's usual one unless given.
 
     Raises:
         BudgetError: the release has no price in the account.
@@ -84,7 +87,7 @@ def planning_page(
     say = catalogue(plan.description.language)
     least = least_of(plan)
     budgets = Budgets.of(plan) if least is None else Budgets.of(plan).including(value_of(least))
-    facts = _facts(plan, say, standing, budgets) | {"trials": _trials(plan, simulated)}
+    facts = _facts(plan, say, standing, budgets, estimator) | {"trials": _trials(plan, simulated)}
     title = plan.description.title or " × ".join(
         plan.description.axis_label(axis) for axis in plan.tree.axes
     )
@@ -93,7 +96,7 @@ def planning_page(
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),
         heading=shown(title),
         about=_about(plan, say),
-        criteria=accepted.section(plan),
+        criteria=accepted.section(plan, estimator),
         sizes=say(f"planning.worth.{'prior' if facts['isReal'] else 'examples'}"),
         privacy=say("planning.privacy", one=attribute(one(plan))),
         promise=" ".join(
@@ -119,10 +122,16 @@ def _divisions(plan: Plan, facts: Json) -> list[str]:
     return [facts["solver"]["kind"], *(["beside"] if is_off_chain else [])]
 
 
-def _facts(plan: Plan, say: Catalogue, standing: Standing | None, budgets: Budgets) -> Json:
+def _facts(
+    plan: Plan,
+    say: Catalogue,
+    standing: Standing | None,
+    budgets: Budgets,
+    estimator: Estimator | None,
+) -> Json:
     """Return what the page's script starts from."""
     solver = solver_of(plan)
-    points = points_of(plan, budgets, is_fixed=solver["kind"] == "fixed")
+    points = points_of(plan, budgets, estimator, is_fixed=solver["kind"] == "fixed")
     rows = [_row(plan, say, place) for place in range(len(plan.levels))][:MOST_ROWS]
     open_rows = [row for row in rows if row["place"] not in solver["public"]]
     is_real = _give_sizes(plan, open_rows)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError, HedgerowError
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.plan.allocation.optimal import Optimal
@@ -201,12 +202,19 @@ def _others() -> Iterator[tuple[str, str, Allocation]]:
     yield "fair", f'method = "fair"\nratio = "{RATIO}"', Fair(RATIO)
 
 
-def points_of(plan: Plan, budgets: Budgets | None = None, *, is_fixed: bool) -> Json:
+def points_of(
+    plan: Plan,
+    budgets: Budgets | None = None,
+    estimator: Estimator | None = None,
+    *,
+    is_fixed: bool,
+) -> Json:
     """Return budgets, divisions, and what is known of each pair of them, as JSON.
 
     Args:
         plan: of the release file.
         budgets: the steps; those around its own unless given.
+        estimator: what makes counts whole; the plan's usual one unless given.
         is_fixed: whether variances are carried (`hedgerow.plan.page.solver`).
 
     Returns:
@@ -224,11 +232,20 @@ def points_of(plan: Plan, budgets: Budgets | None = None, *, is_fixed: bool) -> 
         "texts": [_exact(value) for value in budgets.values],
         "own": budgets.own,
         "chosen": list(plan.chosen_measure),
-        "divisions": [_division(way, budgets, delta, is_fixed=is_fixed) for way in divisions(plan)],
+        "divisions": [
+            _division(way, budgets, delta, estimator, is_fixed=is_fixed) for way in divisions(plan)
+        ],
     }
 
 
-def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: bool) -> Json:
+def _division(
+    way: Division,
+    budgets: Budgets,
+    delta: Fraction,
+    estimator: Estimator | None,
+    *,
+    is_fixed: bool,
+) -> Json:
     """Return one way to divide the budget: what is carried of it, and of its plan at each budget.
 
     Returns:
@@ -241,7 +258,7 @@ def _division(way: Division, budgets: Budgets, delta: Fraction, *, is_fixed: boo
     plans = [
         way.at(value, promise) for value, promise in zip(budgets.values, promises, strict=True)
     ]
-    judged = judged_at(plans, budgets.own, budgets.least)
+    judged = judged_at(plans, budgets.own, budgets.least, estimator)
     if not way.keeps:  # its shares are written out
         plans = [
             made if i == budgets.own else replace(made, allocation=Shares.name, prior=None)
