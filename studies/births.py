@@ -249,8 +249,7 @@ def rows(found: dict[str, Needed]) -> Iterator[tuple[object, ...]]:
 def lead(found: dict[str, Needed]) -> str:
     """What a reader takes home."""
     both, tables = sum(needed.epsilon for needed in found.values()), found[TABLES]
-    each = tables.plan.accept[0].probability
-    if tables.rest < each:
+    if tables.rest < float(tables.plan.accept[0].probability):
         raise ValueError("a table by 2 to 5 columns needs more")
     own = ", ".join(f"{name} {100 * bound:.2g} %" for name, bound in tables.kept.items())
     text = (

@@ -19,6 +19,7 @@ def accepted(content: Content) -> tuple[Verdict, ...]:
     def sizes(levels: Levels) -> Sizes:
         nodes = content.nodes[levels]
         numbers = cell_numbers(tree, levels, nodes.codes)
-        return Sizes(np.bincount(numbers, nodes.counts, tree.cells(levels)), "released counts")
+        counts = np.bincount(numbers, nodes.counts, tree.cells(levels))
+        return Sizes(counts.astype(np.float64), "released counts")
 
     return verdicts(content.plan, sizes=sizes)

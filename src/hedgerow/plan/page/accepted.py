@@ -23,9 +23,11 @@ def required(plan: Plan, criterion: Criterion) -> str:
     return say(
         "criteria.required",
         level=plan.label_of(levels),
-        cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * criterion.cells))),
+        cells=say(
+            f"criteria.cells.{which}", part=say.numeral(_figure(100 * Fraction(criterion.cells)))
+        ),
         bound=_bound(plan, criterion, criterion.amount),
-        probability=say.percent(_figure(100 * criterion.probability)),
+        probability=say.percent(_figure(100 * Fraction(criterion.probability))),
     )
 
 
@@ -77,5 +79,5 @@ def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
 
 def _figure(amount: Fraction | float) -> str:
     """Return a number as it is, or three digits of one that was computed, rounded up."""
-    exact = amount if isinstance(amount, Fraction) else float(format_percent(amount / 100))
+    exact = amount if isinstance(amount, Fraction) else format_percent(amount / 100)
     return f"{float(exact):,.10g}"
