@@ -16,7 +16,7 @@ from hedgerow.plan.criteria.law import Alike, Bounded, Drawn, drawn_law
 from hedgerow.plan.criteria.verdict import _settled
 from hedgerow.plan.make import read_plan
 from tests.acceptance.criteria import Planned
-from tests.acceptance.random_plans import drawn
+from tests.acceptance.random_plans import KINDS, drawn
 from tests.made import all_leaves, fixed_tree, plain_plan
 
 TREE = fixed_tree(place=(3, 4))
@@ -212,6 +212,24 @@ def test_no_settled_count_is_off_by_more_than_its_bound(kind):
                 assert (off <= bound[:, 0] + 1e-6).all()
                 compared += 1
     assert compared > 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_total_that_keeps_whatever_its_estimate_keeps_is_the_nearest_whole_count(kind):
+    made = drawn(kind, 2)
+    plan = replace(made.plan, accept=(hr.Criterion("total", 5),))
+    total = (0,) * len(plan.tree.axes)
+    if total not in plan.by_levels or plan.is_public(total):
+        return
+    (verdict,) = hr.verdicts(plan)
+    if verdict.settled != 1:
+        assert verdict.kept != "yes"
+        assert any(word in kind for word in ("survivors", "groups", "running sums"))
+        return
+    for run in range(4):
+        with made.limits():
+            frame = made.release(bits=run).level("total", all=True)
+        assert abs(frame["count"][0] - max(0, frame["estimate"][0])) <= 0.5 + 1e-9
 
 
 def test_whole_counts_keep_what_is_proved_and_there_is_no_verdict_where_nothing_is():

@@ -4,12 +4,13 @@
 (`hedgerow.plan.criteria.law`). `within` is meant of *released counts*: whole, from 0 on, and in sum
 what coarser ones are. What follows for them is proved, whatever the true counts N ≥ 0 are:
 
-1. *The coarsest cuboid* has no sum to keep: its count is the nearest whole number from 0 on to the
-   estimate y. Then |max(0, y) - N| ≤ |y - N|, and rounding stays within ⌊w⌋ of N where |y - N| <
+1. *The total* has no sum to keep: its count is the nearest whole number from 0 on to the estimate
+   y, but where public facts bound it, or survivors let it be settled from less than it is estimated
+   from. Then |max(0, y) - N| ≤ |y - N|, and rounding stays within ⌊w⌋ of N where |y - N| <
    ⌊w⌋ + 1/2: it keeps a bound whenever the estimate keeps min(w, ⌊w⌋ + 1/2), which is what the law
    of estimates is asked.
-2. *Down a chain* counts can be off by more than estimates, and by how much at most is known for
-   each draw of the errors (`_settled`).
+2. *Down a chain* that the usual estimator settles, `Euclidean`, counts can be off by more than
+   estimates, and by how much at most is known for each draw of the errors (`_settled`).
 3. *Elsewhere* nothing of the kind is known, and there is no verdict on whole counts.
 
 *Proof of 2.* A family with the settled total C of its parent has errors e_i of its estimates y_i,
@@ -239,7 +240,13 @@ def _settled_factor(
     plan: Plan, levels: Levels, errors: Errors, bounds: Bounds, criterion: Criterion
 ) -> float | None:
     """Return by what the bound must grow for whole counts to keep it; None where unknown."""
-    if not any(levels) and not isinstance(plan.measure, RunningSums):
+    together = plan.is_chain or plan.whole.issuperset(plan.levels)
+    if (
+        not any(levels)
+        and not plan.facts
+        and together
+        and not isinstance(plan.measure, RunningSums)
+    ):
         return 1.0
     if errors.chain is None or not errors.is_normal:
         return None
