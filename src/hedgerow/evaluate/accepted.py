@@ -42,11 +42,11 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
 def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     """Yield of each criterion of a release's plan how many cells keep it in fact: a sentence."""
     plan = release.plan
-    for number, criterion in enumerate(plan.accept, start=1):
+    for criterion in plan.accept:
         told = "not among the released cuboids"
         if criterion.levels(plan.tree) in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
             must = criterion.least(cells)
             verdict = "kept" if kept >= must else "not kept"
             told = f"{kept:,} of {cells:,} cells keep it, {must:,} must: {verdict}"
-        yield f"Criterion {number}: {criterion!r}: {told}."
+        yield f"{criterion!r}: {told}."

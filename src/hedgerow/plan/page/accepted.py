@@ -81,5 +81,5 @@ def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
 
 def _figure(amount: Fraction | float) -> str:
     """Return a number as it is, or three digits of one that was computed, rounded up."""
-    exact = amount if isinstance(amount, Fraction) else float(format_percent(amount / 100))
+    exact = amount if isinstance(amount, Fraction) else format_percent(amount / 100)
     return f"{float(exact):,.10g}"
