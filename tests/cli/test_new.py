@@ -249,6 +249,17 @@ def test_a_proposed_cube_over_three_axes_is_one_that_can_be_planned(succeeds, he
     succeeds("plan", "release.toml")
 
 
+def test_a_number_beside_places_makes_a_cube_that_begins_with_the_places(succeeds, here):
+    (here / "people.csv").write_text("income,tract\n")
+    (here / "tracts.csv").write_text("county,tract\na,a1\na,a2\nb,b1\n")
+    axes = ("--axis", "income=0:1000:8", "--list", "tracts.csv", "--epsilon", "1")
+    succeeds("new", "people.csv", *axes)
+    found = tomllib.loads((here / "release.toml").read_text())
+    assert [axis["name"] for axis in found["axis"]] == ["tract", "income"]
+    assert found["workload"]["cuboids"] == "cube"
+    assert "tract.tract" in succeeds("plan", "release.toml")
+
+
 @pytest.mark.parametrize("part", ["table", "list"])
 def test_a_name_that_is_not_utf_8_cannot_stand_in_a_release_file(run, refuses, here, part):
     """Of a file system that knows bytes alone; the file would be no TOML."""

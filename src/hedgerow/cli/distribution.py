@@ -136,12 +136,11 @@ def _show(frame: pl.DataFrame, told: Distributions, percent: str, *, wide: bool)
             return format(value, "," if isinstance(value, int) else forms.get(name, edge))
         return visible(str(value or ""))
 
-    columns = [[word(name, value) for value in frame[rows][name]] for name in frame.columns]
-    kept = [i for i, words in enumerate(columns) if any(words)]
-    left = {i for i, j in enumerate(kept) if frame.dtypes[j] == pl.String}
-    names = [headings.get(frame.columns[i], frame.columns[i]) for i in kept]
-    table = [names, *zip(*(columns[i] for i in kept), strict=True)]
-    say("\n" + aligned(table, left=left, wide=wide))
+    words = [[word(name, value) for value in frame[rows][name]] for name in frame.columns]
+    names = [headings.get(name, name) for name in frame.columns]
+    codes = {i for i, kind in enumerate(frame.dtypes) if kind == pl.String}
+    table = [names, *zip(*words, strict=True)]
+    say("\n" + aligned(table, left=codes, wide=wide))
     if many < len(frame) and told.sums.many > 1:
         stdout.print(f"{many} of {len(frame):,} rows; --output FILE.csv writes all.")
 

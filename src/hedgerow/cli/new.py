@@ -258,6 +258,7 @@ def _propose(
     named = {name: by_path[path] for name, path in lists if name is not None}
     others = dict.fromkeys(by_path[path] for name, path in lists if name is None)
     axes = Proposer(source, shapes, folder, left).axes(said, named, [*others])
+    axes = sorted(axes, key=lambda axis: "bins" in axis.keys)  # numbers stand beside places
     sized = [axis.sized(folder, table) for axis in axes]
     return with_product(sized, source.names, folder, table) or [UNKNOWN_AXIS]
 
