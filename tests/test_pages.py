@@ -34,7 +34,10 @@ CRITERIA = {f"criteria.bound.{kind.__name__}" for kind in get_args(Within)} | {
     f"criteria.told.{kept}"  # `Verdict.kept`
     for kept in ("yes", "no", "unknown")
 }
-FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | CRITERIA | {
+FOUND_BY_NAME = {
+    "number.thousands", "number.decimal", "number.singular",
+    "planning.chosen.branching",  # `hedgerow.spec.release_spec`
+} | MADE | CRITERIA | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")
     for workload in (Cube, Cuboids)
