@@ -13,8 +13,7 @@ from hedgerow.plan.criteria.verdict import Verdict, verdicts
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget
 
-TINY = 1e-300
-"""Below the variance of any noise that is told from none."""
+TINY = 1e-300  # below the variance of any noise that is told from none
 
 
 def least_of(plan: Plan) -> Budget | None:
