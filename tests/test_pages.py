@@ -28,7 +28,10 @@ PLACES = (
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 MADE = {f"release.made.{kind}" for kind in (*MECHANISMS, *MEASURES)}
-FOUND_BY_NAME = {"number.thousands", "number.decimal", "number.singular"} | MADE | {
+FOUND_BY_NAME = {
+    "number.thousands", "number.decimal", "number.singular",
+    "planning.chosen.branching",  # `hedgerow.spec.release_spec`
+} | MADE | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")
     for workload in (Cube, Cuboids)

@@ -175,7 +175,7 @@ class Cumulative:
         Raises:
             ReleaseError: a is not below b.
         """
-        a, b = (as_double(end, "an end of a range", ReleaseError) for end in (a, b))
+        a, b = (as_double(end, "a range's end", ReleaseError) for end in (a, b))
         if not a < b:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         edges = self.edges
