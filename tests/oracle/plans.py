@@ -108,7 +108,7 @@ def narrow():
 def case(tree, name, neighbours, budget, shares, workload, measure, **more):
     """A case; what is more are the plan's facts, the table's size, and what a `Case` has."""
     asked = {k: more.pop(k) for k in ("estimator", "in_jobs", "sums", "areas", "ties") if k in more}
-    facts = {k: more.pop(k, ()) for k in ("invariants", "public")}
+    facts = {k: more.pop(k, ()) for k in ("invariants", "public", "accept")}
     usual = LAPLACE if isinstance(budget, hr.Epsilon) else GAUSS
     mechanism = more.pop("mechanism", usual)
     counts = more.pop("counts", None) or table(tree, name, **more)
