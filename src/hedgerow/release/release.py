@@ -453,7 +453,7 @@ class Release:
             >>> plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
             >>> release = hr.release(hr.Counts.from_frame(tree, people), plan)
             >>> release.cdf("income", place="town").shape
-            (24, 6)
+            (24, 7)
         """
         check_confidence(confidence)
         told = Distributions.of(self.content, axis, where)
@@ -494,7 +494,7 @@ class Release:
             >>> plan = hr.make_plan(tree, budget=hr.Rho(1), workload=hr.Cube())
             >>> release = hr.release(hr.Counts.from_frame(tree, people), plan)
             >>> release.count_between("income", 0, 350, place="town").columns
-            ['town', 'count', 'low', 'high']
+            ['county', 'town', 'count', 'low', 'high']
         """
         check_confidence(confidence)
         told = Distributions.of(self.content, axis, where)
