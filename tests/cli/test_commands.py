@@ -113,6 +113,7 @@ def test_the_signed_plan_is_executed(succeeds, commuting):
         "optimum",
         "chosen",
         "settled",
+        "verdicts",
     }
     assert signed["promise"] == manifest["promise"]
 

@@ -51,7 +51,7 @@ def test_criteria_are_kept_until_the_slider_goes_below_the_least_budget(browser,
     moved(tab, "#value", step - 1)
     assert any("not kept" in said for said in outcomes(tab))
     moved(tab, "#value", 0)
-    assert outcomes(tab)[1].startswith("not kept (")
+    assert outcomes(tab)[1].startswith("not kept by estimates (")
     assert barriers(tab) == []
     assert tab.complaints == []
 

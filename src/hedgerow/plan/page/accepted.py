@@ -38,15 +38,15 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
     """
     say = catalogue(plan.description.language)
     key = verdict.kept
-    if key == "unknown" and verdict.of_estimates == "yes":
-        key = "estimates"
+    if key == "unknown":
+        key = {"yes": "estimates", "no": "near"}.get(verdict.of_estimates, key)
     outcome = say(f"criteria.told.{key}")
     if verdict.law is None or verdict.within is None:
         return key, outcome, ""
     tenths = min(floor(1000 * (verdict.probability or 0.0)), NEARLY_ALL)
     chance = say.percent(f"{tenths / 10:g}")
     reached = say("criteria.reached", bound=_bound(plan, verdict.criterion, verdict.within))
-    more = f" {say(f'criteria.why.{key}')}" if key in {"estimates", "unknown"} else ""
+    more = f" {say(f'criteria.why.{key}')}" if key in {"estimates", "near", "unknown"} else ""
     at_least = "at_least" if verdict.is_bound else "with"
     return key, say(f"criteria.{at_least}", told=outcome, chance=chance), reached + more
 
