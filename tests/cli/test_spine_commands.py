@@ -501,7 +501,7 @@ def test_the_page_and_the_promise_are_read_from_the_directory(run, succeeds, exa
     assert (tmp_path / "page.html").read_bytes() == (out / "report.html").read_bytes()
     said = succeeds("account", out)
     assert "ρ = 2" in said
-    assert "distribution is of one numeric axis" in refused(run("distribution", out))
+    assert "a distribution is of an axis of bins" in refused(run("distribution", out))
 
 
 def test_settings_are_simulated_on_a_public_table_along_the_spine(succeeds, tmp_path):
