@@ -38,6 +38,7 @@ from hedgerow.columns import aligned
 from hedgerow.declared import Whole
 from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
 from hedgerow.errors import PlanError, SpecError
+from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
 from hedgerow.evaluate.forecast import (
     SUMS_HEADINGS,
@@ -163,7 +164,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the options of a command
     if picture is not None:
         picture_of_forecast(made, picture, expected)
     write_page(page, spec, made, runs=simulate, ledger=ledger)
-    judged = verdicts(made, estimator=estimator)
+    judged = _judged(made, estimator)
     if as_json:
         shown = {"fairness": fairness(made)} if fair else {}
         _write_json(made, judged, {"forecast": expected, "sums": sums, **shown, **more})
@@ -189,6 +190,14 @@ def _made(spec: ReleaseSpec, target_mse: str | None, *, accept: bool) -> Plan:
         return made
     with stage("seeking the least budget"):
         return planned_at(made, least_budget(made))
+
+
+def _judged(made: Plan, estimator: Estimator) -> Sequence[Verdict]:
+    """Return whether each criterion is kept, if there are any."""
+    if not made.accept:
+        return ()
+    with stage("judging the criteria"):
+        return verdicts(made, estimator=estimator)
 
 
 def _write_json(made: Plan, judged: Sequence[Verdict], frames: Mapping[str, pl.DataFrame]) -> None:
