@@ -1,4 +1,4 @@
-"""Debian's Chromium, headless, for tests of pages.
+"""Debian's Chromium, without windows, for tests of pages.
 
 It sees the fonts that matplotlib brings and no other: without any font it crashes, and with others
 lines would break elsewhere.
