@@ -372,7 +372,7 @@ def test_intervals_hold_as_often_as_they_say(noise, level):
 
 @EVERY
 @pytest.mark.parametrize("measure", [hr.Survivors(), hr.All()], ids=str)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_a_release_is_written_checked_and_read(kind, measure, tmp_path):
     plan = hr.make_plan(TREE, budget=in_own_currency(kind, 1), mechanism=kind, measure=measure)
     release = hr.release(TABLE, plan, directory=tmp_path / "out")

@@ -62,6 +62,7 @@ def outcome(folder, kind, *arguments, strict=True, allowed="", elsewhere=""):
     ("kind", "workers"),
     [*((kind, 0) for kind in sorted(TESTS)), ("passes", 2), ("skips", 2), ("a whole file", 2)],
 )
+@pytest.mark.sweep(4)
 def test_a_skip_that_nobody_wrote_down_fails_the_run(tmp_path, kind, workers):
     code, said = outcome(tmp_path, kind, *(["-p", "xdist", "-n", str(workers)] if workers else []))
     assert code == (0 if kind == "passes" else 1), said

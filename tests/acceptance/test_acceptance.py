@@ -24,6 +24,7 @@ SEED = 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(4)
 def test_estimates_and_variances_are_those_of_dense_least_squares(kind):
     """500 plans: ``python -m tests.acceptance.estimates``."""
     _, found = estimates.compare(kind, SEED)
@@ -42,6 +43,7 @@ def test_a_variance_that_is_a_millionth_too_large_is_seen():
 
 @pytest.mark.parametrize("who", efficiency.NEIGHBOURS)
 @pytest.mark.parametrize("kind", efficiency.KINDS)
+@pytest.mark.sweep(4)
 def test_no_plan_is_said_to_be_better_than_a_convex_program_lets_it_be(kind, who):
     """200 workloads: ``python -m tests.acceptance.efficiency``."""
     found = efficiency.judged(kind, SEED, who)
@@ -95,6 +97,7 @@ def test_shares_that_cost_more_are_seen():
     ("kind", "seed"),
     [("chain, unmeasured levels", 2), ("named, general", 13), ("cube, survivors", 10)],
 )
+@pytest.mark.sweep(3)
 def test_the_least_budget_keeps_criteria_and_a_little_less_does_not(kind, seed):
     """30 plans, and 400 releases of 10: ``python -m tests.acceptance.criteria 30 400``."""
     found = criteria.judged(kind, seed)

@@ -22,7 +22,7 @@ def replayed(name, folder):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_neighbours_are_told_apart_by_noisy_counts_alone_and_these_cost_as_stated(name, tmp_path):
     costs = {}
     for plan, words, first, other in replayed(name, tmp_path):

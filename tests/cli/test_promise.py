@@ -242,6 +242,7 @@ def test_every_sentence_that_promises_says_between_which_tables(succeeds, made, 
         ("epsilon = 2\ndelta = 1e-8\ncontributions = 3\nexactly = true", "1e-08"),
     ],
 )
+@pytest.mark.sweep(3)
 def test_one_attacker_figure_and_the_epsilon_that_was_asked_for_stand_everywhere(
     succeeds, made, privacy, delta, tmp_path
 ):

@@ -172,6 +172,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
+@pytest.mark.sweep(3)
 def test_plans_are_released_and_verified(run, succeeds, tmp_path, name):
     privacy, allocation = PLANS[name]
     file = write_files(tmp_path / "files", privacy=privacy, allocation=allocation)
@@ -246,7 +247,7 @@ INSTANTS = {
 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("instant", INSTANTS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(6)
 def test_a_killed_release_is_resumed_with_the_same_noise(
     run, succeeds, tmp_path, monkeypatch, instant
 ):

@@ -44,6 +44,7 @@ CASES = [
 
 @pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(("name", "kind"), CASES)
+@pytest.mark.sweep(4)
 def test_a_table_that_fits_has_every_figure_of_the_whole_one(
     request, succeeds, monkeypatch, tmp_path, name, kind
 ):

@@ -55,6 +55,7 @@ few_seconds = settings(deadline=None, max_examples=120)
 
 @given(x=family, c=total)
 @few_seconds
+@pytest.mark.sweep(3)
 def test_estimates_are_not_negative_and_sum_to_the_total(estimator, x, c):
     y = one_family(estimator, x, c)
     assert min(y) >= 0
@@ -109,12 +110,14 @@ def test_of_equal_noisy_counts_the_last_keeps_most(estimator, x, c):
 
 @given(x=family)
 @few_seconds
+@pytest.mark.sweep(3)
 def test_a_family_with_a_zero_parent_gets_only_zeros(estimator, x):
     assert one_family(estimator, x, 0) == [0] * len(x)
 
 
 @given(x=family, c=total)
 @few_seconds
+@pytest.mark.sweep(3)
 def test_a_single_child_gets_the_whole_total(estimator, x, c):
     assert one_family(estimator, x[:1], c) == [c]
 

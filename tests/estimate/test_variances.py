@@ -30,6 +30,7 @@ totals = st.one_of(st.integers(0, 60), st.integers(0, 2**40))
 @every_estimator
 @given(cells=cells, c=totals, extremes=st.lists(st.sampled_from([0, 1, 2]), max_size=12))
 @settings(deadline=None, max_examples=250)
+@pytest.mark.sweep(3)
 def test_real_estimates_are_not_negative_and_sum_to_the_total(estimator, cells, c, extremes):
     x, variance = (np.array(column) for column in zip(*cells, strict=True))
     for i, kind in enumerate(extremes[: len(x)]):

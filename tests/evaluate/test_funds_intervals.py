@@ -55,6 +55,7 @@ def releases(counts):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("rule", [Proportional(), Logarithmic(), Quadratic()], ids=str)
+@pytest.mark.sweep(4)
 def test_intervals_cover_what_is_due_as_often_as_they_say(counts, releases, setting, rule):
     """25 releases of 20 areas: 500 intervals, of which 475 are to cover.
 

@@ -61,6 +61,7 @@ def test_discrete_laplace_agrees_with_the_exact_sum(epsilon, count):
 
 @pytest.mark.parametrize("deviations", [0, 0.02, 1, 3, 7])
 @pytest.mark.parametrize("rho", [0.5 / 70_000, 0.5 / 65_000, 0.001, 0.05, 0.7, 4.0, 40.0])
+@pytest.mark.sweep(4)
 def test_discrete_gaussian_agrees_with_the_exact_sum(rho, deviations):
     sigma = (2 * rho) ** -0.5
     count = round(deviations * sigma)

@@ -83,6 +83,7 @@ def test_words_between_thresholds_need_no_further_bits(mechanism):
 
 @each_mechanism
 @pytest.mark.parametrize("nudge", [-1, 1])
+@pytest.mark.sweep(4)
 def test_a_word_on_a_threshold_is_settled_by_the_next_digits(mechanism, nudge):
     reference = reference_of(mechanism)
     table = inversion(mechanism.law)
@@ -105,6 +106,7 @@ def test_agreement_in_two_words_is_settled_by_the_third():
 
 @pytest.mark.parametrize("zeros", [1, 2, 5])
 @each_mechanism
+@pytest.mark.sweep(4)
 def test_both_tails_reach_as_far_as_the_digits_say(mechanism, zeros):
     reference = reference_of(mechanism, digits=64 * zeros + 100)
     table = inversion(mechanism.law)

@@ -102,6 +102,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.mark.parametrize("parameter", ["1/100", "1/3", "1", "4.99", "5", "40"])
 @each_kind
+@pytest.mark.sweep(4)
 def test_the_noise_variance_is_that_of_the_discrete_law(kind, parameter):
     mechanism = kind(parameter)
     weight = weight_of(mechanism)

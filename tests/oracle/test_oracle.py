@@ -33,7 +33,7 @@ from tests.oracle.recording import (
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 def test_a_release_is_what_was_recorded(name):
     case, fresh = recorded_case(name)
     found = list(changes(Recording.read(name), fresh, case.left_out))

@@ -216,6 +216,7 @@ def test_no_neighbouring_design_is_better(bins, mechanism):
 
 @each_mechanism
 @each_objective
+@pytest.mark.sweep(4)
 def test_a_million_bins_are_designed_in_five_seconds_of_a_processor(mechanism, objective):
     """A second, in fact; processor time is our own, whatever else the machine does."""
     best_branching(50, mechanism=mechanism, objective=objective)  # compiled

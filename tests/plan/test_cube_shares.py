@@ -188,6 +188,7 @@ each_mechanism = pytest.mark.parametrize("mechanism", [hr.DiscreteGaussian, hr.D
 @each_mechanism
 @each_total
 @pytest.mark.parametrize("kind", ["none", "levels", "relative", "axis", "cuboid"])
+@pytest.mark.sweep(4)
 def test_no_random_product_of_shares_is_better_than_the_optimal_ones(kind, total, mechanism):
     rng = np.random.default_rng(7)
     tree = random_tree(rng, 2, 2, 3)
@@ -397,7 +398,7 @@ def test_targets_of_a_cube_that_do_not_fit_are_refused(options, told):
         hr.cheapest(PAIRS, neighbours=hr.Replace(), workload=hr.Cube(), **options)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @each_mechanism
 @each_total
 def test_fair_shares_keep_the_cells_of_every_cuboid_within_a_ratio(total, mechanism):

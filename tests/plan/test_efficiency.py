@@ -151,6 +151,7 @@ EVEN = {
 
 @pytest.mark.parametrize("pairs", [[COME], [MOVE], [COME, MOVE]], ids=["come", "move", "either"])
 @pytest.mark.parametrize("tree", EVEN.values(), ids=EVEN)
+@pytest.mark.sweep(4)
 def test_the_errors_at_the_least_total_are_its_slopes(tree, pairs):
     """What a little more importance costs; the total itself: `tests.acceptance.efficiency`."""
     rng = np.random.default_rng(0)

@@ -224,6 +224,7 @@ def random_bounds(seed):
 
 
 @pytest.mark.parametrize("seed", range(80))
+@pytest.mark.sweep(4)
 def test_bounds_that_no_counts_keep_are_refused_and_others_give_the_limits_of_the_total(seed):
     tree, facts = random_bounds(seed)
     wanted = limits_by_program(tree, facts)

@@ -163,6 +163,7 @@ each_measure = pytest.mark.parametrize(
 @settings(max_examples=8)
 @each_measure
 @each_what
+@pytest.mark.sweep(2)
 def test_where_units_come_go_or_move_no_shares_have_less_error_for_the_dearer_case(
     what, measure, seed
 ):

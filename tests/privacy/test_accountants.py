@@ -27,6 +27,7 @@ def is_taken(accountant, losses):
 
 @ACCOUNTANTS
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.sweep(4)
 def test_the_bounds_hold_exact_convolution_and_are_narrow(accountant, name):
     losses, seen, width = SMALL[name], 0, WIDTHS[accountant]
     if accountant is lattice and (lattice.common_unit(losses) or 1) > 1 / 8:

@@ -164,6 +164,7 @@ def less_by(profile, part):
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("who", [AddRemove(), Replace()], ids=str)
+@pytest.mark.sweep(3)
 def test_the_noise_is_the_least_that_keeps_a_budget(epsilon, delta, who):
     """By exact convolution: enough, and 0.003 % less variance is too little."""
     changes = changes_below_the_total(who, 2)

@@ -57,6 +57,7 @@ def atoms(loss):
 
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.sweep(4)
 def test_transforms_are_right_within_their_own_bounds(loss, tilt):
     part = tilt_loss(loss, tilt)
     step, origin = (mp.mpf(v.numerator) / v.denominator for v in (abs(loss.step), part.origin))

@@ -199,6 +199,7 @@ of_one_unit = pytest.mark.parametrize("losses", UNITS.values(), ids=UNITS)
 
 @pytest.mark.parametrize("tilt", [Fraction(-1, 2), Fraction(0), Fraction(5, 4)])
 @of_one_unit
+@pytest.mark.sweep(4)
 def test_tilted_masses_are_within_their_error(losses, tilt):
     for loss, _ in losses:
         part = lattice_masses.tilt_masses(loss, tilt)

@@ -89,6 +89,7 @@ COMPOSITIONS = {
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
+@pytest.mark.sweep(3)
 def test_the_stated_epsilon_holds_in_exact_arithmetic(name):
     profile = COMPOSITIONS[name]
     for delta in ("1e-2", "1e-6", "1e-12"):

@@ -85,6 +85,7 @@ def random_places(rng, name, counties):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.sweep(4)
 def test_a_sum_of_all_that_has_a_public_total_has_no_error_at_all(kind, seed):
     """Not the root of a rounding error either, whatever the order that a processor adds in."""
     rng = np.random.default_rng(seed)
@@ -159,6 +160,7 @@ BY_COLUMNS = {
 @pytest.mark.parametrize("case", BY_COLUMNS)
 @pytest.mark.parametrize("total", ["measured", "public"])
 @pytest.mark.parametrize("workload", ["cube", "named"])
+@pytest.mark.sweep(4)
 def test_areas_by_columns_of_attributes_are_those_of_dense_least_squares(workload, total, case):
     rows, by = BY_COLUMNS[case]
     place = hr.Axis.from_frame("place", PLACES, ["county", "town"])

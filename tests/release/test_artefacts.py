@@ -511,6 +511,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("spoil", "message"), SPOILED, ids=[message for _, message in SPOILED])
+@pytest.mark.sweep(4)
 def test_check_finds_what_was_spoiled(out, spoil, message, release):
     release()
     spoil(out)

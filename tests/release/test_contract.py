@@ -153,6 +153,7 @@ def test_counts_add_up_in_all_tables_and_keep_what_is_public(name, seed):
 
 
 @every_workload
+@pytest.mark.sweep(4)
 def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
     this = made(name, seed)
     plan, known = this.plan, estimated_together(this.plan)
@@ -188,7 +189,7 @@ def test_estimates_and_errors_are_those_of_dense_least_squares(name, seed):
 
 
 @every_workload
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(5)
 def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name, seed):
     this = made(name, seed)
     known = estimated_together(this.plan)
@@ -228,7 +229,7 @@ def lookups(tree):
 
 
 @every_workload
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(5)
 def test_areas_have_the_estimates_and_errors_of_dense_least_squares(name, seed):
     this = made(name, seed)
     finest = tuple(axis.depth for axis in this.tree.axes)
@@ -277,7 +278,7 @@ def answers(release):
 
 
 @pytest.mark.parametrize(("name", "seed"), WRITTEN)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_a_directory_passes_the_check_and_says_the_same(name, seed, out):
     this = made(name, seed)
     with this.case.limits():  # jobs are cut alike
@@ -323,7 +324,7 @@ def test_no_two_cells_share_a_draw_and_a_place_that_lacks_a_level_is_found(name,
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not name.endswith(", Laplace")])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 def test_a_run_that_was_killed_is_finished_with_the_same_noise(out, monkeypatch, name):
     case, keys, own = case_of(name, None), [], Pass._results
     given = {"estimator": case.estimator, "directory": out}
@@ -355,6 +356,7 @@ def test_a_run_that_was_killed_is_finished_with_the_same_noise(out, monkeypatch,
 
 
 @every_workload
+@pytest.mark.sweep(4)
 def test_with_hardly_any_noise_counts_and_noisy_counts_are_the_truth(name, seed):
     """Each beside the codes of the records that it counts."""
     case = case_of(name, seed)
@@ -376,6 +378,7 @@ def test_with_hardly_any_noise_counts_and_noisy_counts_are_the_truth(name, seed)
 
 
 @every_workload
+@pytest.mark.sweep(4)
 def test_noisy_counts_are_unbiased_with_the_variance_that_they_state(name, seed):
     """α = 1e-6 each for the mean and the variance, both sides.
 

@@ -103,6 +103,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(4)
 def test_intervals_cover_the_truth_as_often_as_they_say(kind):
     """Each cut, range and quantile at 90 %, all cuts at once at 90 %; α = 1e-6 each, seed pinned.
 
@@ -134,6 +135,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(3)
 def test_errors_of_cumulative_estimates_have_the_variances_that_are_told(kind):
     """Mean squares of standardised errors are 1 within 4 standard errors; the seed is pinned."""
     plan = plan_distribution(RANGES, **KINDS[kind])

@@ -75,7 +75,7 @@ def estimates_of(plan, counts, asked):
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(12)
 def test_intervals_of_every_answerable_cuboid_hold_as_often_as_they_say(
     workload, noise, monkeypatch
 ):

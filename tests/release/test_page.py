@@ -26,6 +26,7 @@ every_page = pytest.mark.parametrize("kind", [*KINDS, *OTHERS, *CUBES, *NAMED, "
 
 
 @every_page
+@pytest.mark.sweep(3)
 def test_the_counts_in_a_page_are_those_of_the_files(pages, kind):
     made = pages[kind]
     facts = facts_of(made.text)
@@ -122,6 +123,7 @@ def test_every_cuboid_has_a_row_of_its_own(pages, kind):
 
 
 @every_page
+@pytest.mark.sweep(3)
 def test_the_page_in_a_release_is_the_one_that_its_files_make(pages, kind):
     made = pages[kind]
     check_report(made.folder, made.plan, made.estimator, hr.__version__)
@@ -153,6 +155,7 @@ def test_a_page_of_other_words_or_blocks_is_refused(pages, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pairs", "three axes", "beside", "tables", "below"])
+@pytest.mark.sweep(2)
 def test_what_is_carried_has_all_coarser_cuboids_beside_it(pages, kind, monkeypatch):
     made, seen = pages[kind], set()
     names = map(made.tree.name_of, made.plan.levels)

@@ -116,6 +116,7 @@ NAMED = {
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("neighbours", [hr.Replace(), hr.AddRemove()])
 @pytest.mark.parametrize("tree", [ONE, APART])
+@pytest.mark.sweep(3)
 def test_a_release_of_a_table_that_contradicts_the_facts_keeps_to_them(
     tree, neighbours, named, out
 ):

@@ -348,6 +348,7 @@ def test_counts_alone_read_one_file(out, monkeypatch):
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("measure", MEASURES, ids=["all", "survivors"])
+@pytest.mark.sweep(3)
 def test_check_shows_that_the_tables_agree(name, measure, out):
     plan = named(WORKLOADS[name], measure=measure)
     released(table_of(filled=0.6), plan).write(out)

@@ -261,6 +261,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("spoiled", SPOILED)
 @pytest.mark.parametrize("name", ["chain, survivors", "chain, all", "cube, all", "cube, survivors"])
+@pytest.mark.sweep(4)
 def test_what_was_spoiled_fails_whichever_version_is_claimed(name, spoiled, out):
     folder, plan = out(name)
     *where, spoil, words = SPOILED[spoiled]

@@ -92,7 +92,7 @@ def coverages(name, steps, public, kind, parameter, level=0.95):
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("public", [False, True], ids=["measured", "public"])
 @pytest.mark.parametrize("name", list(SHAPES)[1:])
 @pytest.mark.parametrize(("kind", "parameter"), PARAMETERS)

@@ -82,6 +82,7 @@ def shuffled(rng, table):
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "very sparse", "zeros"])
 @pytest.mark.parametrize("covers", [1, 2])
+@pytest.mark.sweep(3)
 def test_cells_below_positive_counts_are_settled_as_all_cells_are(kind, covers):
     """Every axis count, levels skipped, groups of several axes; margins whole or listed."""
     measured = 0

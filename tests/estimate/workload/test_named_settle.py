@@ -34,6 +34,7 @@ def factors(shape, rng):
 
 @pytest.mark.parametrize("kind", LEAVES)
 @pytest.mark.parametrize("axes", [1, 2, 3, 4])
+@pytest.mark.sweep(4)
 def test_every_element_is_the_sum_of_each_table_that_refines_it_and_none_is_negative(kind, axes):
     rng = np.random.default_rng([axes, LEAVES.index(kind)])
     for number in range(30):

@@ -145,6 +145,7 @@ def test_estimates_are_those_of_dense_matrices(name, kind, seed):
 
 
 @contract
+@pytest.mark.sweep(4)
 def test_variances_of_cells_are_those_of_dense_matrices_or_bounds(name, kind, seed):
     rng, case = drawn(name, kind, seed)
     is_bound = name == "by gradients"

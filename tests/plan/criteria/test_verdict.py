@@ -184,6 +184,7 @@ def test_a_drawn_quantile_is_on_the_safe_side_and_as_near_as_is_asked():
     "kind",
     ["chain, one axis", "chain, several axes", "chain, unmeasured levels", "chain, only children"],
 )
+@pytest.mark.sweep(2)
 def test_no_settled_count_is_off_by_more_than_its_bound(kind):
     compared = 0
     for seed in range(12):
@@ -215,6 +216,7 @@ def test_no_settled_count_is_off_by_more_than_its_bound(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(4)
 def test_a_total_that_keeps_whatever_its_estimate_keeps_is_the_nearest_whole_count(kind):
     made = drawn(kind, 2)
     plan = replace(made.plan, accept=(hr.Criterion("total", 5),))

@@ -89,6 +89,7 @@ def a_plan(kind, shares, whole):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(3)
 def test_figures_of_the_page_are_those_of_plans_at_random_points(kind):
     drawn = np.random.default_rng(20)
     first = a_plan(kind, None, Fraction(1))

@@ -509,6 +509,7 @@ READERS = {each.__name__: each for each in (read_list, read_facts, read_lookup, 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "folder", "*.parquet"])
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.sweep(4)
 def test_a_small_public_table_that_stands_for_much_is_refused(tmp_path, monkeypatch, name, reader):
     """A code of 1,000 letters, 20,000 times: 20 MB in 50 kB."""
     path, times = tmp_path / name, 20_000
