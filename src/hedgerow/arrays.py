@@ -15,11 +15,19 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 Complex128 = NDArray[np.complex128]
+IntPair = tuple[Int64, Int64]
+FloatPair = tuple[Float64, Float64]
+"""Two arrays that go together: numbers and counts, lower and upper ends, rows and columns."""
 Codes = tuple[Int32, ...]
 """Of listed cells the node on each axis: one array an axis."""
 
+Sizes = tuple[int, ...]
+"""Whole numbers in their order: one size an axis or level, a place among others."""
 Levels = tuple[int, ...]
 """A cuboid: one level of each axis, 0 where it has no part in it."""
+CuboidList = tuple[Levels, ...]
+OfCuboids = Mapping[Levels, float]
+"""Of each of some cuboids one number: its variance, its importance."""
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""

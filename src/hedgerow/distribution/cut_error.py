@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
 
@@ -130,9 +130,7 @@ def _width(before: Float64, node: Int64) -> Float64:
     return np.asarray(before[node + 1] - before[node])
 
 
-def _weighed(
-    before: Float64, family: Int64, node: Int64, weight: Float64
-) -> tuple[Float64, Float64]:
+def _weighed(before: Float64, family: Int64, node: Int64, weight: Float64) -> FloatPair:
     """Return Σ g u and Σ g² u: g is 1 for siblings before the node, the weight for itself."""
     whole = before[node] - before[family]
     own = _width(before, node)

@@ -22,7 +22,7 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.allocation import ByDepth, Problem
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.cuboids import All, Measure, RunningSums, Survivors
 from hedgerow.plan.make import make_plan
@@ -69,7 +69,7 @@ class ForDistribution:
         """Return the tree and shares for a number of bins; see `best_branching`."""
         return _design(bins, mechanism=mechanism, objective=self.objective)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share a depth, summing to exactly 1.
 
         Raises:

@@ -1,6 +1,6 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
-from hedgerow.release.descent.nodes import Nodes, by_cuboid, sums_of_cells
+from hedgerow.release.descent.nodes import Nodes, NodesOf, by_cuboid, sums_of_cells
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_estimator, check_public_total
@@ -131,7 +131,7 @@ Released = Iterable[tuple[Levels, CuboidCounts]]
 """Each cuboid with its counts."""
 
 
-def of_nodes(tree: Tree, nodes: Mapping[Levels, Nodes]) -> Released:
+def of_nodes(tree: Tree, nodes: NodesOf) -> Released:
     """Return the listed counts of each cuboid."""
     return ((k, CuboidCounts.of(tree, k, here.codes, here.counts)) for k, here in nodes.items())
 

@@ -17,7 +17,7 @@ from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.ordered import Leaves
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Rows, Texts
+from hedgerow.text import Json, Rows, Texts
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "RMSE", "forecast", "ratio", "MAE", "forecast", "ratio", "max error",
@@ -76,7 +76,7 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     }
 
 
-def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> dict[str, Any]:
+def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> Json:
     """Return the metrics of a cuboid from the counts of all cells that either side holds."""
     cells = float(tree.cells(levels))
     return {"cuboid": tree.name_of(levels), "cells": cells, **errors_of(given, true, cells)}
@@ -199,7 +199,7 @@ def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
     return listed, False
 
 
-def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Iterator[dict[str, Any]]:
+def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Iterator[Json]:
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1
@@ -250,7 +250,7 @@ def size_rows(by_size: pl.DataFrame, what: str) -> Rows:
     ]
 
 
-def _word(row: dict[str, Any] | None, what: str) -> str:
+def _word(row: Json | None, what: str) -> str:
     if row is None:
         return ""
     if what == "held":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import CuboidList, Float64, Levels
 from hedgerow.declared import Whole
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
@@ -106,7 +106,7 @@ def simulate(
     return frame if along else frame.drop("depth")
 
 
-def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
+def _compared(counts: Counts, settings: Sequence[Method]) -> CuboidList:
     """Return the cuboids to compare: all that the settings' plans release, or the chain's."""
     plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
     every = {levels for plan in plans for levels in plan.levels} or counts.tree.chain

@@ -34,7 +34,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.text import TextByName, visible
+from hedgerow.text import Json, TextByName, visible
 
 STRUCTURE, DATA = "structure.xml", "data.csv"
 TOTAL, OBSERVED = "_T", "OBS_VALUE"
@@ -279,7 +279,7 @@ class _Structures:
         flows = library("pysdmx.model.dataflow", "sdmx")
         made = []
         for place, concept in enumerate(concepts):
-            own: dict[str, Any] = {"role": flows.Role.MEASURE, "local_dtype": concept.dtype}
+            own: Json = {"role": flows.Role.MEASURE, "local_dtype": concept.dtype}
             if place < len(lists):
                 urn = self._urn("codelist.Codelist", lists[place].id)
                 own = {"role": flows.Role.DIMENSION, "local_codes": lists[place]}

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, CuboidList, Float64, Int64, Levels, OfCuboids
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -63,13 +63,13 @@ class Joint(Design):
 
     key: ClassVar[str] = "cuboids"
     shape: CubeShape
-    noise: Mapping[Levels, float]
+    noise: OfCuboids
     public: Levels | None
     whole: frozenset[Levels]
     own_levels: Mapping[Levels, Levels]
 
     @property
-    def cuboids(self) -> tuple[Levels, ...]:
+    def cuboids(self) -> CuboidList:
         """The cuboids of the workload, each after all that are coarser."""
         return tuple(self.own_levels)
 

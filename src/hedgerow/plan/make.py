@@ -24,7 +24,7 @@ from hedgerow.plan.workload import AnyWorkload, Chain, Workload, workload_for, w
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.tables.tree import Tree
-from hedgerow.text import exact
+from hedgerow.text import Json, exact
 
 
 def make_plan(  # noqa: PLR0913 - what a plan is made of
@@ -142,7 +142,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any], facts: tuple[Fact, ...] 
         KeyError, TypeError: it does not describe a plan.
     """
     neighbours, budget = described["neighbours"], described["budget"]
-    options: dict[str, Any] = {name: neighbours[name] for name in ("contributions", "unit")}
+    options: Json = {name: neighbours[name] for name in ("contributions", "unit")}
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]

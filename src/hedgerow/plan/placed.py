@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -35,7 +35,7 @@ from hedgerow.tables.tree import Tree
 Flags: TypeAlias = NDArray[np.bool_]
 
 
-def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Int64, Int64]:
+def combinations(rows: PublicRows, leaves: pl.DataFrame) -> IntPair:
     """Return numbers of combinations of a table's attribute columns: of each leaf, of each row.
 
     Raises:
@@ -201,7 +201,7 @@ class PlacedTables:
             raise PlanError(f"{SECTION} facts leave nobody anywhere; correct them")
         return may
 
-    def limits(self, widths: Int64, has: tuple[Int64, Int64] | None) -> tuple[int, int]:
+    def limits(self, widths: Int64, has: IntPair | None) -> tuple[int, int]:
         """Return the least and the largest number of all records that the bounds allow for.
 
         Args:

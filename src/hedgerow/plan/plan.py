@@ -7,13 +7,20 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import CuboidList, Levels
 from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.pages.catalogue import USUAL, catalogue
-from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.allocation import (
+    Allocation,
+    ByDepth,
+    Importance,
+    PerLevel,
+    Problem,
+    Uniform,
+)
 from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
@@ -110,7 +117,7 @@ class Plan:
     budget: Budget
     mechanism: type[Mechanism]
     allocation: str
-    shares: tuple[Fraction | None, ...]
+    shares: ByDepth
     invariants: tuple[Invariant, ...]
     measure: Measure
     workload: Workload = field(default_factory=Chain)
@@ -196,7 +203,7 @@ class Plan:
         return self.description.cuboid_label(self.tree, levels)
 
     @cached_property
-    def levels(self) -> tuple[Levels, ...]:
+    def levels(self) -> CuboidList:
         """The cuboids of the workload, each after all that are coarser."""
         return self.workload.cuboids(self.tree)
 
@@ -206,7 +213,7 @@ class Plan:
         return len(self.levels) == prod(axis.depth + 1 for axis in self.tree.axes)
 
     @cached_property
-    def measured(self) -> tuple[Levels, ...]:
+    def measured(self) -> CuboidList:
         """The cuboids that have a share."""
         return tuple(
             levels
@@ -266,7 +273,7 @@ class Plan:
         )
 
     @cached_property
-    def tables(self) -> tuple[Levels, ...]:
+    def tables(self) -> CuboidList:
         """The released tables: cuboids that no other one refines. A chain or cube has one."""
         return tables_of(self.tree, self.levels)
 
@@ -274,7 +281,7 @@ class Plan:
         """Return the smallest table whose cells sum to a cuboid's; None where there is none."""
         return min(self.tables_with(levels), key=self.tree.cells, default=None)
 
-    def tables_with(self, levels: Levels) -> tuple[Levels, ...]:
+    def tables_with(self, levels: Levels) -> CuboidList:
         """Return the tables whose cells sum to a cuboid's: they contain it.
 
         A table contains its coarsenings, and those of the single children of its cells.

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels, row_by_row, some_of
+from hedgerow.arrays import (
+    Codes,
+    Float64,
+    Int64,
+    Integers,
+    Levels,
+    OfCuboids,
+    Sizes,
+    row_by_row,
+    some_of,
+)
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -68,7 +78,7 @@ class PlannedSpine(Spine, Joint):
         """How cuboids go along it: in which jobs."""
         return self
 
-    def job_of(self, part: Part) -> tuple[int, ...]:
+    def job_of(self, part: Part) -> Sizes:
         """Return what tells the noise of a part from that of others: nothing, or its first root.
 
         Each job has a stream of its own.
@@ -230,7 +240,7 @@ class SpineVariances(Variances):
 
     forms: Forms
     number: Int64
-    sizes: tuple[int, ...]
+    sizes: Sizes
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean over the cells that public facts do not rule out."""
@@ -309,7 +319,7 @@ def planned_spine(plan: "Plan") -> PlannedSpine:
     return planned
 
 
-def _noise_variances(measured: Mapping[Levels, Measured]) -> dict[Levels, float]:
+def _noise_variances(measured: Mapping[Levels, Measured]) -> OfCuboids:
     """Return the noise variances of measured cuboids, those of next to no noise raised a little.
 
     A budget that leaves one cuboid no noise at all may leave another much: raised to `NEXT_TO_NONE`
@@ -387,7 +397,7 @@ def _nested(
 
 
 def _marginals(
-    shape: CubeShape, noise: Mapping[Levels, float], public: Levels | None, constraints: Constraints
+    shape: CubeShape, noise: OfCuboids, public: Levels | None, constraints: Constraints
 ) -> Model:
     """Return the model of any cuboids over the spine and attributes of two levels.
 

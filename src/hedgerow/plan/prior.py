@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair
 from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.tables.axis import Axis
@@ -124,7 +124,7 @@ class Prior:
                     f"{', '.join(own)}; only its areas may differ"
                 )
 
-    def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
+    def values(self, depth: int, nodes: int) -> IntPair:
         """Return the distinct counts of a depth, and how many nodes have each.
 
         Of the ``nodes`` of the release's tree those that the prior does not list count as empty.
@@ -162,7 +162,7 @@ def has_counts_of(public: Counts, counts: Counts) -> bool:
     return len(counts.values) > 0 and all(np.array_equal(one, other) for one, other in pairs)
 
 
-def _grouped(counts: Int64) -> tuple[Int64, Int64]:
+def _grouped(counts: Int64) -> IntPair:
     """Return distinct values and how often each occurs.
 
     Small values are counted without sorting. Sums that wrapped may be negative; they count as

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels, Tables
+from hedgerow.arrays import (
+    Bool,
+    ByCuboid,
+    Codes,
+    CuboidList,
+    Float64,
+    Int64,
+    Levels,
+    OfCuboids,
+    Tables,
+)
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -80,7 +90,7 @@ class PlannedTables(Joint):
         instead: why attributes do not stand beside a spine, in a clause; empty where there is none.
     """
 
-    nominal: Mapping[Levels, float]
+    nominal: OfCuboids
     factors: AxisFactors | None
     instead: str
 
@@ -193,12 +203,12 @@ class PlannedTables(Joint):
         return folded_sizes(Fold(self.shape, cuboid, covers))
 
     @cached_property
-    def tables(self) -> tuple[Levels, ...]:
+    def tables(self) -> CuboidList:
         """The cuboids that are measured whole and that no other such one refines."""
         return maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
 
     @property
-    def sparse(self) -> tuple[Levels, ...]:
+    def sparse(self) -> CuboidList:
         """The cuboids of which survivors are measured, coarse to fine."""
         return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
 
@@ -209,7 +219,7 @@ class PlannedTables(Joint):
         return Lattice.of(whole, maximal(whole), public=self.public)
 
     @cached_property
-    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
+    def margins(self) -> Mapping[Levels, CuboidList]:
         """For each cuboid of which survivors are measured, the one or two that it lies below."""
         return {
             cuboid: maximal(
@@ -513,7 +523,7 @@ class PlannedTables(Joint):
         return -(-count // max(1, alive[meet(*covers)]))
 
     @cached_property
-    def vague(self) -> tuple[Levels, ...]:
+    def vague(self) -> CuboidList:
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
         vague = {
             cover

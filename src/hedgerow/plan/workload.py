@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import CuboidList, Levels
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
@@ -45,11 +45,11 @@ class Chain:
     noun: ClassVar[str] = "a chain"  # what sentences call it
     fewer: ClassVar[str] = "insert a level"  # how a user asks for less of it
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return the cuboid of each depth, coarsest first."""
         return tree.chain
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the same."""
         return tree.chain
 
@@ -74,7 +74,7 @@ class Cube:
     noun: ClassVar[str] = "a cube"
     fewer: ClassVar[str] = 'use cuboids = "chain"'
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return every combination of levels, ordered by how many levels they are below the total.
 
         Raises:
@@ -89,7 +89,7 @@ class Cube:
             )
         return tuple(sorted(product(*levels), key=fineness))
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the same."""
         return self.cuboids(tree)
 
@@ -143,7 +143,7 @@ class Cuboids:
         object.__setattr__(self, "given", tuple(names))
         object.__setattr__(self, "chain", chain)
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return the named ones and all that some of them have in common, the total included.
 
         Raises:
@@ -154,7 +154,7 @@ class Cuboids:
         except EstimateError as error:
             raise PlanError(str(error)) from None
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the cuboids that are named, and those of the chain if they are wanted too."""
         cuboids = dict.fromkeys(tree.chain if self.chain else ())
         named = dict[Levels, None]()
@@ -258,7 +258,7 @@ def workload_of(described: str | Sequence[str]) -> AnyWorkload:
     return WORKLOADS[described] if isinstance(described, str) else Cuboids(described)
 
 
-def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
+def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> CuboidList:
     """Return the cuboids that no other one refines, each the coarsest that has its cells."""
     every = tuple(cuboids)
     again = repeated(tree, every)

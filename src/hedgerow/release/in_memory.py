@@ -9,7 +9,7 @@ import polars as pl
 from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import NodesOf
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import COUNT, ReleaseFiles
 from hedgerow.release.directory.output import whole_or_not
@@ -33,7 +33,7 @@ class InMemory(Content):
 
     plan: Plan
     estimator: Estimator
-    nodes: Mapping[Levels, Nodes]
+    nodes: NodesOf
     measured: Mapping[Levels, Int64]
     estimation: int = ESTIMATION
 

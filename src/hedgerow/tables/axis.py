@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Bool, Int32, Int64
+from hedgerow.arrays import Bool, Int32, Int64, Sizes
 from hedgerow.errors import (
     TableError,
     as_list,
@@ -320,7 +320,7 @@ class Axis:
         )
 
     @property
-    def _column_ends(self) -> tuple[int, ...] | None:
+    def _column_ends(self) -> Sizes | None:
         """Of a product axis how many columns each level and those above it tell."""
         return None if self.product is None else self.product.column_ends
 

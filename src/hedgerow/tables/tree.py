@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
@@ -200,7 +200,7 @@ class Tree:
         return tuple(levels)
 
     @cached_property
-    def chain(self) -> tuple[Levels, ...]:
+    def chain(self) -> CuboidList:
         """The cuboids of the depths 0..T."""
         return tuple(self.cuboid(depth) for depth in range(self.depth + 1))
 
@@ -274,7 +274,7 @@ class Tree:
         """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
         return self.cells(self.cuboid(depth))
 
-    def sizes(self, levels: Levels) -> tuple[int, ...]:
+    def sizes(self, levels: Levels) -> Sizes:
         """Return how many nodes each axis has in a cuboid."""
         return tuple(axis.size(level) for axis, level in zip(self.axes, levels, strict=True))
 

@@ -25,7 +25,7 @@ from math import inf, prod
 import numpy as np
 from scipy.sparse import csr_array
 
-from hedgerow.arrays import Array, Float64, Int64
+from hedgerow.arrays import Array, Float64, FloatPair, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
@@ -237,7 +237,7 @@ class AxisSquares:
             axis=-1,
         )
 
-    def factors(self, level: int, exact: int, weights: Float64) -> tuple[Float64, Float64]:
+    def factors(self, level: int, exact: int, weights: Float64) -> FloatPair:
         """Return the variance of sums over a level, and what level ``exact`` explains of it.
 
         Args:
@@ -329,7 +329,7 @@ def combine_lines(
     upper: Float64,
     lower: Float64,
     child_start: Int64,
-    weights: tuple[Float64, Float64],
+    weights: FloatPair,
     part: tuple[int, int, int, int],
 ) -> None:
     """Write ``own · upper + child · Σ lower`` to the upper table, (left, parents, right)."""

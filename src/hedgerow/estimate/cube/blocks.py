@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import Bool, Float64, FloatPair, Int32, Int64, IntPair, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.kernels import kernel, over_families
@@ -52,7 +52,7 @@ class Blocks:
     begins: tuple[Int64, Int64, Int64]
 
     @classmethod
-    def of_cuboid(cls, weights: tuple[Float64, Float64], starts: tuple[Int64, Int64]) -> "Blocks":
+    def of_cuboid(cls, weights: FloatPair, starts: IntPair) -> "Blocks":
         """Return the blocks of a cuboid of two axes, or of a strip of row families.
 
         Args:
@@ -79,7 +79,7 @@ class Blocks:
              begins(rows, columns, cell)),
         )  # fmt: skip
 
-    def settle(self, estimates: Float64, sums: tuple[Int64, Int64]) -> Int64:
+    def settle(self, estimates: Float64, sums: IntPair) -> Int64:
         """Return the whole counts of the members at the next level, in the estimates' shape.
 
         Args:
@@ -112,7 +112,7 @@ class Blocks:
 def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     parents: tuple[Int32, Int64, Int64],
     tree: TreeLevel,
-    rests: tuple[Float64, Float64],
+    rests: FloatPair,
     row_sums: Settled,
     column_sums: Settled,
     counts: Settled,

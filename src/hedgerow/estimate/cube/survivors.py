@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64, Integers, run_of, run_starts
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, Integers, IntPair, run_of, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.kernels import inner_kernel, kernel, over_families
@@ -46,9 +46,7 @@ class SparseBlocks:
     cell_start: Int64
 
     @classmethod
-    def of_cells(
-        cls, by_row: Cells, by_column: Cells, parents: tuple[Int64, Int64]
-    ) -> "SparseBlocks":
+    def of_cells(cls, by_row: Cells, by_column: Cells, parents: IntPair) -> "SparseBlocks":
         """Return the blocks below settled margins that are lists of positive cells themselves.
 
         Args:
@@ -88,7 +86,7 @@ class SparseBlocks:
         """The number of cells that are measured."""
         return int(self.cell_start[-1])
 
-    def places(self, row: Int32, column: Int32, parents: tuple[Int64, Int64]) -> Int64:
+    def places(self, row: Int32, column: Int32, parents: IntPair) -> Int64:
         """Return where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
@@ -110,7 +108,7 @@ class SparseBlocks:
         row = self.rows[self.row_start[block] + place // wide]
         return row, self.columns[self.column_start[block] + place % wide]
 
-    def settle(self, noisy: Float64, weights: tuple[Float64, Float64]) -> Int64:
+    def settle(self, noisy: Float64, weights: FloatPair) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records.
 
         Args:
@@ -149,7 +147,7 @@ def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, In
 @kernel
 def _write_places(
     leaves: tuple[Int32, Int32],
-    parents: tuple[Int64, Int64],
+    parents: IntPair,
     layout: tuple[Int64, Int64, Int64, Int64],
     nodes: tuple[Int32, Int32],
     places: Int64,

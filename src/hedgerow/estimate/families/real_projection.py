@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -169,7 +169,7 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
 
 @kernel
 def _settle(
-    cells: tuple[Float64, Float64],
+    cells: FloatPair,
     family_start: Int64,
     penalty: float,
     problem: tuple[Int64, Int64, Bool],

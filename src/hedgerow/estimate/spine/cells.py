@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Array, Int32, Int64, run_of, run_starts, starts_within
+from hedgerow.arrays import Array, Int32, Int64, IntPair, run_of, run_starts, starts_within
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
@@ -146,7 +146,7 @@ class Cells:
         layout = self.row_starts(nodes), self._group_of, self.place
         _add_counts(self._rows(nodes), layout, (node, cell, values), out)
 
-    def located(self, places: Int64, nodes: range) -> tuple[Int64, Int64]:
+    def located(self, places: Int64, nodes: range) -> IntPair:
         """Return the node and the attribute cuboid's cell of places in the nodes' flat table.
 
         Args:

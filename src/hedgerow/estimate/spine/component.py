@@ -38,7 +38,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, run_of, run_starts, runs
+from hedgerow.arrays import Float64, Int64, IntPair, run_of, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.matrices import (
     Blocks,
@@ -162,7 +162,7 @@ class Component:
         every = np.arange(rows[here][0], rows[here][-1] + 1)
         return every, every
 
-    def _above(self, level: int) -> tuple[Int64, Int64]:
+    def _above(self, level: int) -> IntPair:
         """Return the block above each block of a level, and the row above each row."""
         parent = self.support.parent[level]
         return self.support.spine.parents(level) if self.start else parent, parent
@@ -352,7 +352,7 @@ class Component:
         add_children(parent, starts, table, sums)
         return sums
 
-    def _family(self, part: Part, level: int) -> tuple[Int64, tuple[Int64, Int64]]:
+    def _family(self, part: Part, level: int) -> tuple[Int64, IntPair]:
         """Return the row above each row of a level, and where coordinates begin, there and here."""
         rows, upper = (self.support.part_rows(part, k) for k in (level, level - 1))
         starts = self._starts(level - 1, upper), self._starts(level, rows)

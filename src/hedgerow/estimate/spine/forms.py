@@ -22,7 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, run_starts
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel
@@ -198,7 +198,7 @@ class Forms:
         many, first = Counter(keys), dict(zip(reversed(keys), reversed(every), strict=True))
         return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
 
-    def _unlike_nodes(self, level: int, most: int) -> Iterator[tuple[Int64, Int64]]:
+    def _unlike_nodes(self, level: int, most: int) -> Iterator[IntPair]:
         """Yield nodes of which others that follow are like them, and how many these are."""
         rows = self.support.start[level], self.support.group[level]
         is_unlike = np.zeros(len(rows[0]) - 1, dtype=np.bool_)
@@ -226,7 +226,7 @@ def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
 
 @inner_kernel
 def _add_traces(
-    pairs: tuple[Int64, Int64],
+    pairs: IntPair,
     rows: tuple[Int64, Int32],
     final: tuple[Int64, Float64],
     entries: tuple[Int64, Int32, Int64],

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntPair
 from hedgerow.kernels import kernel
 
 Blocks: TypeAlias = tuple[Int64, Int64]
@@ -19,9 +19,7 @@ matrix begins; and the entries of all matrices."""
 
 
 @kernel
-def add_matrices(
-    blocks: tuple[Blocks, Blocks], above: tuple[Int64, Int64], matrices: tuple[Float64, Float64]
-) -> None:
+def add_matrices(blocks: tuple[Blocks, Blocks], above: IntPair, matrices: FloatPair) -> None:
     """Add the matrix of each block to that of the block above it."""
     ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
     for b in range(len(lower_rows) - 1):
@@ -38,7 +36,7 @@ def add_matrices(
 def combine(
     blocks: Blocks,
     own: tuple[Int32, Float64],
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     first: int,
     last: int,
 ) -> None:
@@ -69,7 +67,7 @@ def combine(
 @kernel
 def finish(
     blocks: tuple[Blocks, Blocks],
-    above: tuple[Int64, Int64],
+    above: IntPair,
     family: tuple[Float64, Float64, Float64],
     combined: Float64,
     final: Float64,
@@ -217,9 +215,7 @@ def add_squares(
 
 
 @kernel
-def add_children(
-    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
-) -> None:
+def add_children(parent: Int64, starts: IntPair, below: Float64, above: Float64) -> None:
     """Add the numbers of each row to its parent's, in order."""
     upper, lower = starts
     # In the order of the rows, so that sums are the same however the spine is cut.
@@ -230,7 +226,7 @@ def add_children(
 
 
 @kernel
-def hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
+def hand_down(parent: Int64, starts: IntPair, above: Float64, below: Float64) -> None:
     """Write the numbers of its parent over those of each row."""
     upper, lower = starts
     # All children get the whole gap; their own matrices make shares of it.

@@ -21,7 +21,17 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels, run_starts, runs, starts_within
+from hedgerow.arrays import (
+    ByCuboid,
+    Float64,
+    Int32,
+    Int64,
+    Levels,
+    OfCuboids,
+    run_starts,
+    runs,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
@@ -61,7 +71,7 @@ class Model(ABC):
     """
 
     support: Support
-    measured: Mapping[Levels, float]
+    measured: OfCuboids
     total_known: bool
     components: tuple[Component, ...]
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, run_starts, runs
+from hedgerow.arrays import Bool, Int32, Int64, IntPair, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
@@ -121,7 +121,7 @@ class Support:
         spine: AxisShape,
         tree: AxisShape,
         widths: Int64,
-        has: tuple[Int64, Int64] | None,
+        has: IntPair | None,
         bounds: Iterable[Bounds] = (),
     ) -> "Support":
         """Return the support of a spine from what is known of its deepest level, and bounds.
@@ -234,7 +234,7 @@ class Support:
             )
 
 
-def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) -> Int64:
+def _deepest_keys(nodes: int, widths: Int64, has: IntPair | None) -> Int64:
     """Return the pairs of nodes and groups, as node · groups + group, ascending."""
     groups = len(widths)
     if has is None:
@@ -257,7 +257,7 @@ def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) ->
     return keys
 
 
-def _distinct(keys: Int64) -> tuple[Int64, Int64]:
+def _distinct(keys: Int64) -> IntPair:
     """Return the distinct keys, ascending, and which one each key is (np.unique is slower)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

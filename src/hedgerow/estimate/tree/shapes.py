@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64, run_starts, runs
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Integers, UInt64, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
@@ -165,7 +165,7 @@ def steps_along(depth: int) -> tuple[tuple[int, int], ...]:
     return tuple((0, level) for level in range(1, depth + 1))
 
 
-def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:
+def _axis_projection(levels: tuple[LevelShapes, ...]) -> FloatPair:
     """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same

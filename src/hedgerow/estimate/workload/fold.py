@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int64, Levels, run_starts
+from hedgerow.arrays import Array, CuboidList, Float64, Int64, Levels, Sizes, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
 
@@ -38,7 +38,7 @@ class Fold:
 
     shape: CubeShape
     cuboid: Levels
-    covers: tuple[Levels, ...]
+    covers: CuboidList
 
     def __post_init__(self) -> None:
         refined = [axis for group in self.groups for axis in group]
@@ -51,12 +51,12 @@ class Fold:
             )
 
     @cached_property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
+    def groups(self) -> tuple[Sizes, ...]:
         """The axes on which each cover is coarser."""
         return tuple(refined_axes(self.cuboid, cover) for cover in self.covers)
 
     @cached_property
-    def batch(self) -> tuple[int, ...]:
+    def batch(self) -> Sizes:
         """The axes on which no cover is coarser."""
         grouped = {axis for group in self.groups for axis in group}
         return tuple(axis for axis in range(len(self.cuboid)) if axis not in grouped)

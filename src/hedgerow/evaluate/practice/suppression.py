@@ -24,7 +24,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from hedgerow.arrays import Bool, Int64, Levels, UInt64, run_starts
+from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, run_starts
 from hedgerow.evaluate.method import CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -145,7 +145,7 @@ class Suppression(Practice):
 
 @lru_cache(maxsize=1)
 def published(
-    counts: Counts, cuboids: tuple[Levels, ...], threshold: int
+    counts: Counts, cuboids: CuboidList, threshold: int
 ) -> tuple[tuple[Levels, CuboidCounts], ...]:
     """Return the counts that are published of cuboids, the same in every run."""
     true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}

@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair, Levels, Sizes
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.estimate.tree.shapes import Shapes
@@ -93,7 +93,7 @@ class CubeMeans(Means):
         return cls(axes, [*cuboids], public, power)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Sizes:
         """The number of levels of each axis."""
         return tuple(len(axis.depths) for axis in self.axes)
 
@@ -119,7 +119,7 @@ class CubeMeans(Means):
         return np.split(every.ravel()[self._places[0]], self._places[1])
 
     @cached_property
-    def _places(self) -> tuple[Int64, Int64]:
+    def _places(self) -> IntPair:
         """Where the variances of cuboids are among all products, and where each cuboid's begin."""
         numbers = np.full(self.sizes, -1)
         numbers[tuple(np.transpose(self.cuboids))] = np.arange(len(self.cuboids))
@@ -240,7 +240,7 @@ class CubeMeans(Means):
         """Return those where the total, the first cuboid, costs otherwise than all others."""
         return replace(self, costs_of=(float(costs[0]), float(costs[-1])))
 
-    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+    def paid(self, shares: Float64, costs: Float64) -> FloatPair:
         """Return the shares of levels, and of cuboids, where a share costs 1."""
         del costs
         return shares, self._products(np.split(shares, self.ends))

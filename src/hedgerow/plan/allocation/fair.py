@@ -11,7 +11,6 @@ which is verified after shares are rounded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from math import inf, log, prod
 from typing import Annotated, ClassVar
@@ -24,6 +23,7 @@ from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.allocation import (
     FINE_PARTS,
+    ByDepth,
     Problem,
     checked_importance,
     importances,
@@ -83,7 +83,7 @@ class Fair:
         check_fields(self)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return shares as `fair_shares`."""
         is_chain = isinstance(problem.workload, Chain)
         if not is_chain and self.importance is not None:
@@ -101,7 +101,7 @@ class Fair:
 
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
-) -> tuple[Fraction | None, ...]:
+) -> ByDepth:
     """Return the shares of `Fair`, one a cuboid that can be measured.
 
     Raises:

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
@@ -101,7 +101,7 @@ class Means(ABC):
     def priced(self, costs: Float64) -> "Means":
         """Return those where a share of a cuboid costs so much of the budget: float64 (cuboids)."""
 
-    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+    def paid(self, shares: Float64, costs: Float64) -> FloatPair:
         """Return the shares, and those of cuboids, where a share costs 1, of some that are priced.
 
         Args:
@@ -160,7 +160,7 @@ class Along(Means):
     """
 
     shapes: Shapes
-    depths: tuple[int, ...]
+    depths: Sizes
     unit: Float64
     combine: bool
     power: int

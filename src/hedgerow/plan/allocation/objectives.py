@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.plan.allocation.allocation import FINE_PARTS, PARTS
 from hedgerow.plan.allocation.means import Means
 
@@ -171,11 +171,11 @@ class Within(Objective):
         spread = np.maximum.reduceat(logs, self.first) - np.minimum.reduceat(logs, self.first)
         return float(spread.max())
 
-    def _ends(self, variances: Float64) -> tuple[Float64, Float64]:
+    def _ends(self, variances: Float64) -> FloatPair:
         logs = self.sharp * np.log(variances[self.chosen])
         return self.high + logs, self.low - logs - self.sharp * self.bound
 
-    def _penalties(self, variances: Float64) -> tuple[Float64, Float64]:
+    def _penalties(self, variances: Float64) -> FloatPair:
         """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
         penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
         times = np.diff(self.first, append=len(self.chosen))

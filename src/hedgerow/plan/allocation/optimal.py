@@ -18,6 +18,7 @@ from hedgerow.arrays import Float64
 from hedgerow.declared import either
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
+    ByDepth,
     Importance,
     Problem,
     Relative,
@@ -104,7 +105,7 @@ class Optimal:
         check_prior(self.prior)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return the optimum in multiples of 1/10,000, or of finer parts (`Objective.parts`).
 
         Raises:
@@ -145,7 +146,7 @@ class Optimal:
             return None
         return least_in_cases(*self._program(problem), problem.cases)
 
-    def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def _before_estimation(self, problem: Problem) -> ByDepth:
         """Return the shares of the least error of noisy counts along a chain."""
         measured, levels = levels_of(problem, self.importance, self.prior)
         depths = [problem.depths[i] for i in measured]

@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
-from hedgerow.plan.allocation.allocation import Problem, of_whole
+from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import repeated
 from hedgerow.tables.tree import Tree
@@ -66,7 +66,7 @@ class Shares:
         _check_sum("share", list(by_cuboid.values()))
         object.__setattr__(self, "given", by_cuboid)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share or None for each of `Problem.cuboids`.
 
         Raises:
@@ -195,7 +195,7 @@ class QueryShares:
         object.__setattr__(self, "levels", by_level)
         object.__setattr__(self, "queries", by_query)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share or None for each of `Problem.cuboids`, summing to exactly 1.
 
         Raises:

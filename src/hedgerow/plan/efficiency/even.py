@@ -22,7 +22,7 @@ from functools import reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Levels, OfCuboids
 from hedgerow.errors import PlanError
 from hedgerow.plan.efficiency.traces import ONE_CELL
 from hedgerow.tables.tree import Tree
@@ -55,7 +55,7 @@ class Even:
     places: Mapping[Levels, Levels]
 
     @classmethod
-    def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "Even":
+    def of(cls, tree: Tree, importance: OfCuboids) -> "Even":
         """Return those of a tree.
 
         Raises:
@@ -77,7 +77,7 @@ class Even:
             dense[place] += importance[levels]
         return cls(float(tree.leaves), tuple(sizes for sizes, _ in each), dense, places)
 
-    def least(self, *, single: bool, moved: bool) -> tuple[float, dict[Levels, float], float]:
+    def least(self, *, single: bool, moved: bool) -> tuple[float, OfCuboids, float]:
         """Return the least total, each cuboid's part of it, and its slack (`LeastTotal`).
 
         Weights are searched for by w ← w (∂/∂w)², scaled; S is concave, and Σ w ∂/∂w its half, so

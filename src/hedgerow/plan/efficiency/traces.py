@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Sizes
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -63,7 +63,7 @@ class Branches:
     start: Int64
     leaves: Int64
     top: Int64
-    merged: tuple[int, ...]
+    merged: Sizes
 
     @classmethod
     def of(cls, families: Sequence[Int64]) -> "Branches":

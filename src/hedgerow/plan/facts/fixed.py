@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -74,7 +74,7 @@ def fixed_counts(
     return counts
 
 
-def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float64, Float64]]:
+def _tightened(support: Support, root: tuple[float, float]) -> list[FloatPair]:
     """Return the bounds of the rows of every level, whose sum is bounded too (records)."""
     above = np.array([root[0]]), np.array([root[1]])
     bounds = []
@@ -87,7 +87,7 @@ def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float6
 
 def _below(
     low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Int64
-) -> tuple[Float64, Float64]:
+) -> FloatPair:
     """Return the bounds of rows, tightened by the rows above: whole numbers, exact below 2⁵³."""
     rows, endless = len(low_above), np.isinf(high)
     finite = np.where(endless, 0, high)

@@ -7,7 +7,7 @@ from string import Template
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, FloatPair
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue, catalogue
@@ -234,7 +234,7 @@ def _give_sizes(plan: Plan, rows: Sequence[Json]) -> bool:
     return len(known) == len(rows)
 
 
-def _sizes(prior: Prior, depth: int) -> tuple[Float64, Float64]:
+def _sizes(prior: Prior, depth: int) -> FloatPair:
     """Return the counts above 0 of a depth, and how many nodes have each."""
     counts, times = prior.values(depth, 0)
     return counts[counts > 0].astype(np.float64), times[counts > 0].astype(np.float64)

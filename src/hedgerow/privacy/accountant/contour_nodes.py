@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.arrays import Complex128, Float64
+from hedgerow.arrays import Complex128, Float64, FloatPair
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.cumulant import cumulant
 
@@ -208,7 +208,7 @@ class Aliases:
         sides: of each side the heads, relative to e^(K(c) - cy), and the gaps.
     """
 
-    sides: tuple[tuple[Float64, Float64], ...]
+    sides: tuple[FloatPair, ...]
 
     def bound(self, period: float) -> float:
         """Return of the sum of all aliases for T = ``period``."""

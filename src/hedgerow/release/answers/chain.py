@@ -32,7 +32,7 @@ from hedgerow.release.answers.measured_nodes import (
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.layouts import EveryCell
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -51,7 +51,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     # --- cells ----------------------------------------------------------------------------------
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured nodes of depths, in tree order.
 
         Below survivors these are the nodes of depths that were measured, or are public, by their
@@ -155,7 +155,7 @@ class SumsAnswers(ChainAnswers):
         """Return None but for what is public: all sums tell of each bin."""
         return Answers.factors(self, content, levels, cells)
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return the total and all bins, decoded from the sums."""
         root, listed = stored.nodes[ROOT], stored.nodes[BINS]
         public = None if self.plan.public is None else int(root.counts.sum())

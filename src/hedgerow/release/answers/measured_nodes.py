@@ -16,6 +16,7 @@ from hedgerow.plan.chain import Outline
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import (
     Nodes,
+    NodesOf,
     Noisy,
     Slices,
     by_cuboid,
@@ -32,7 +33,7 @@ Depths = tuple[list[Nodes], list[Layer]]
 
 def estimated(
     stored: Stored, outline: Outline, estimator: Estimator, *, again: bool = False
-) -> dict[Levels, Nodes]:
+) -> NodesOf:
     """Return the survivors of all cuboids, from noisy counts in memory.
 
     Args:
@@ -53,7 +54,7 @@ def estimated(
     return estimated_again(stored, Pass(flow))
 
 
-def estimated_again(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
+def estimated_again(stored: Stored, run: Pass) -> NodesOf:
     """Return the survivors of all cuboids, by a pass over the noisy counts of a release.
 
     Raises:

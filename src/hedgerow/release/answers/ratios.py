@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
@@ -59,7 +59,7 @@ class SetPairs:
     @classmethod
     def of(
         cls, plan: Plan, by: Mapping[str, str], where: tuple[int, int],
-        sets: Iterable[tuple[Int64, Int64]],
+        sets: Iterable[IntPair],
     ) -> "SetPairs":  # fmt: skip
         """Return pairs of sets: each int64 (nodes) of an axis's level, ascending.
 

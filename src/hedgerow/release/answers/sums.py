@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, Levels, among
+from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -181,7 +181,7 @@ class Sums:
         """Return the numbers of the sums that cells are in, ascending; of areas all."""
         return np.unique(keys) if self.lookup is None else np.arange(self.many)
 
-    def counted(self, content: Content) -> tuple[Int64, Int64]:
+    def counted(self, content: Content) -> IntPair:
         """Return the numbers of sums and their released counts.
 
         Of areas all, others where the count is above 0: int64 (sums) both, by number.

@@ -17,7 +17,7 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ from hedgerow.release.answers.answers import Again, Answer, Answers
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -64,9 +64,9 @@ ITERATIONS = 4
 class JointAnswers(Answers[Both]):
     """Those of cuboids that are estimated together."""
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured cells of cuboids, row by row."""
-        plan, tree, nodes_of = self.plan, self.plan.tree, dict[Levels, Nodes]()
+        plan, tree, nodes_of = self.plan, self.plan.tree, NodesOf()
         # one with the cells of a public cuboid is public, too, whatever its levels
         noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]
         whole = [k for k in noisy if k in plan.whole]
@@ -106,7 +106,7 @@ class JointAnswers(Answers[Both]):
             wanted_sums.append((Sums.of(self.plan, levels), numbers))
         return dict(zip(wanted, self.estimates(source, wanted_sums), strict=True))
 
-    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
 
         Args:
@@ -230,7 +230,7 @@ class JointAnswers(Answers[Both]):
 class TablesAnswers(JointAnswers[PlannedTables]):
     """Those of tables that are held in memory."""
 
-    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> tuple[Codes, Int64]:
         """Return the measured cells of a cuboid: all, or those below positive counts."""
         joint = self.design
         cuboid = joint.shape.given(levels)

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, Sizes
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -174,7 +174,7 @@ class ChainFlow(Flow):
     def _block(
         self,
         roots: Roots,
-        job: tuple[int, ...],
+        job: Sizes,
         steps: list[Refinement],
         from_below: UpwardEstimate | None = None,
         *,
@@ -218,7 +218,7 @@ class ChainFlow(Flow):
     def _measured(
         self,
         parents: Slices,
-        job: tuple[int, ...],
+        job: Sizes,
         steps: Sequence[Refinement],
         starts: Mapping[int, int],
         from_below: UpwardEstimate | None = None,
@@ -346,6 +346,6 @@ def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]
     return [*blocks, waiting] if waiting else blocks
 
 
-def _place(job: Roots) -> tuple[int, ...]:
+def _place(job: Roots) -> Sizes:
     """Return which subtree job a root of the cut has: its codes, one an axis."""
     return tuple(int(code[0]) for code in job.nodes.codes)

@@ -21,7 +21,7 @@ from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, NoisyCuboid
+from hedgerow.release.descent.nodes import Found, JobRoots, NodesOf, NoisyCuboid
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -197,7 +197,7 @@ class PlannedFlow(Flow, Generic[Own]):
             found: returns it; not asked of one that has the cells, and so the counts, of a coarser
                 one.
         """
-        repeats, again = self.plan.repeats, dict[Levels, Nodes]()
+        repeats, again = self.plan.repeats, NodesOf()
         for levels in wanted:
             source = repeats.get(levels)
             result = Found(levels, again[source], None) if source else found(levels)

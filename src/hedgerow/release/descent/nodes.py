@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, begins, run_of, some_of
+from hedgerow.arrays import Array, Codes, Float64, Int64, IntPair, Levels, begins, run_of, some_of
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
@@ -87,6 +87,10 @@ class Nodes(Rows):
         return Nodes(codes, np.zeros(size, dtype=np.int64), np.zeros(size), np.full(size, np.inf))
 
 
+NodesOf = dict[Levels, Nodes]
+"""Of each of some cuboids its nodes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a pass or a job of it releases of one cuboid, in tree order.
@@ -131,7 +135,7 @@ class NoisyCuboid:
 
 def by_cuboid(
     results: Iterable[Found | NoisyCuboid],
-) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
+) -> tuple[NodesOf, dict[Levels, Noisy]]:
     """Return all survivors and all noisy counts by cuboid."""
     parts: dict[Levels, list[Found]] = {}
     measured: dict[Levels, Noisy] = {}
@@ -303,7 +307,7 @@ def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Code
     return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
 
 
-def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tuple[Int64, Int64]:
+def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> IntPair:
     """Return the sums of listed counts by a cuboid: its cells' numbers, ascending, and the sums.
 
     Args:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels, run_of, run_starts, runs
+from hedgerow.arrays import Codes, Int32, Int64, IntPair, Levels, run_of, run_starts, runs
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
@@ -116,7 +116,7 @@ class Families:
             self.start,
         )  # fmt: skip
 
-    def below(self, parents: Int64) -> tuple[Int64, Int64]:
+    def below(self, parents: Int64) -> IntPair:
         """Return the cells of the families of some parents, and where each family begins.
 
         Args:

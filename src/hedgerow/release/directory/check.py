@@ -23,7 +23,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes, adds_up, check_families, is_in_order
+from hedgerow.release.descent.nodes import Nodes, NodesOf, adds_up, check_families, is_in_order
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
@@ -271,7 +271,7 @@ def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
     Of counts that cannot be made again estimates and intervals are compared, and they are not
     verified, unless they are public.
     """
-    plan, again = content.plan, dict[Levels, Nodes]()
+    plan, again = content.plan, NodesOf()
     rounding = 0.0 if other is None else ROUNDING
 
     def estimate() -> None:

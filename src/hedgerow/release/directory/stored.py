@@ -21,7 +21,7 @@ from hedgerow.machine import read_small_file
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -111,7 +111,7 @@ class Content(ABC):
     plan: Plan
     estimator: Estimator
     estimation: int
-    nodes: Mapping[Levels, Nodes]
+    nodes: NodesOf
     measured: Mapping[Levels, Int64]
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair
 from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.plan import cumulative_error
@@ -128,7 +128,7 @@ class Cumulative:
         """Return the same where simultaneous intervals are so many."""
         return replace(self, errors=replace(self.errors, cells=cells))
 
-    def between(self, first: Int64, last: Int64, confidence: Confidence) -> tuple[Int64, Int64]:
+    def between(self, first: Int64, last: Int64, confidence: Confidence) -> IntPair:
         """Return lowest and highest counts of ``first <= bin < last``: int64 (…, ranges), records.
 
         Args:
@@ -141,7 +141,7 @@ class Cumulative:
         low, high = self.errors.interval(estimate.ravel(), variance.ravel(), confidence)
         return low.reshape(estimate.shape), high.reshape(estimate.shape)
 
-    def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
+    def before(self, confidence: Confidence) -> IntPair:
         """Return lowest and highest counts before the edges 0 … K: as `between`."""
         cuts = np.arange(self.bins + 1)
         return self.between(np.zeros_like(cuts), cuts, confidence)
@@ -192,7 +192,7 @@ class Cumulative:
         counts = np.round(at[..., 1] - at[..., 0]).astype(np.int64)
         return counts, np.minimum(low[..., 1], high[..., 0]), high[..., 0]
 
-    def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
+    def excess(self, share: Fraction, confidence: Confidence) -> FloatPair:
         """Return where ``y_b - share · T`` lies, for the cuts 0 … K: float64 (…, K + 1), records.
 
         y_b is the true count before cut b and T the true total. Where T is known it is

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.parquet_file import Layout, read_batches, rows_of
 from hedgerow.release.page.words import words_of
 from hedgerow.release.shown import RELIABLE
+from hedgerow.text import Json
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
@@ -185,7 +185,7 @@ def _kind(say: Catalogue, what: CuboidPlan) -> str:
     return say("release.levels.public" if isinstance(what, Public) else "release.levels.unmeasured")
 
 
-def _share(say: Catalogue, row: dict[str, Any], otherwise: str) -> str:
+def _share(say: Catalogue, row: Json, otherwise: str) -> str:
     return otherwise if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
 
 
@@ -193,7 +193,7 @@ def _error(say: Catalogue, value: float | None) -> str:
     return "–" if value is None else say.numeral(f"{value:,.4g}")
 
 
-def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
+def pair_table(plan: Plan, expected: Sequence[Json]) -> str:
     """Return the levels of two axes as a matrix: of each pair the error, the counts, the share.
 
     A pair that the workload does not have is blank, or called a sum of a table where it is one.

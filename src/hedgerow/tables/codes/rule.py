@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from hedgerow.arrays import Sizes
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.limits import LARGEST_DOUBLE
 from hedgerow.tables.maps.shapes import Shapes
@@ -101,7 +102,7 @@ class Rule(ABC):
             )
 
 
-def whole_numbers(given: Sequence[int], key: str, fitting: str) -> tuple[int, ...]:
+def whole_numbers(given: Sequence[int], key: str, fitting: str) -> Sizes:
     """Return positive whole numbers, or raise."""
     numbers = as_list(key, given, f"a list of whole numbers, {fitting}", TableError)
     for number in numbers:

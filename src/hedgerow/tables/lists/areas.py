@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes, in_order
@@ -64,7 +64,7 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tupl
     return tuple(labels), tuple(child_start)
 
 
-def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
+def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[IntPair]:
     """Yield for each level the rows where its nodes begin, and the child ranges of those above.
 
     Args:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from hedgerow.arrays import Sizes
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.text import TextByName, Texts
 
@@ -192,7 +193,7 @@ class ListShape:
                     return column.text, parent, depth
         return None
 
-    def lengths(self, column: str) -> tuple[int, ...]:
+    def lengths(self, column: str) -> Sizes:
         """Return the lengths of codes where each longer one continues a shorter one of the list.
 
         One length alone, or codes that continue no other: empty.
@@ -207,7 +208,7 @@ class ListShape:
                 return ()
         return tuple(lengths)
 
-    def bureau_lengths(self, column: str) -> tuple[int, ...]:
+    def bureau_lengths(self, column: str) -> Sizes:
         """Return how many digits each level has of a Census Bureau's GEOID; empty of others."""
         codes = self.frame[column].drop_nulls()
         length = codes.str.len_chars().unique().to_list()

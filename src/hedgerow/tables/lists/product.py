@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Int32, Int64, Sizes
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
@@ -36,7 +36,7 @@ class Product:
         words: for each column its code at each node of the level that is the first to tell it.
     """
 
-    column_ends: tuple[int, ...]
+    column_ends: Sizes
     words: tuple[pl.Series, ...]
 
 
@@ -52,7 +52,7 @@ class Order:
 
     levels: Texts
     columns: Texts
-    column_ends: tuple[int, ...]
+    column_ends: Sizes
 
     @classmethod
     def of(cls, product: Sequence[str], columns: Sequence[str], subject: str) -> "Order":

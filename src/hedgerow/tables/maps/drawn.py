@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64, IntPair
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
 
 FULL_TURN = 360.0
@@ -81,7 +81,7 @@ def unwrapped(longitudes: Float64) -> Float64:
     return np.where(longitudes <= every[np.argmax(gaps)], longitudes + FULL_TURN, longitudes)
 
 
-def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64, Int64]:
+def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
     """Return rings without repeated points; one of each area that would vanish is a small square.
 
     Returns:

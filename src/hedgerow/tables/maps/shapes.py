@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, Int64, IntPair
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.text import Json
@@ -137,7 +137,7 @@ def _junctions(key: Int64, following: Int64) -> Bool:
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
 
 
-def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> tuple[Int64, Int64]:
+def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> IntPair:
     """Return the points of some runs, each with the point after it, and where each begins."""
     size = end - first + 1
     start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)

@@ -12,7 +12,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts, starts_within
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntPair,
+    run_starts,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
@@ -132,7 +141,7 @@ def settle_root(
 
 def _root_sums(
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     limits: tuple[Int64, Int64, tuple[bool, float]],
 ) -> Float64:
     """Return the sums of the root's rows that fit best before any cell does: float64 (rows).
@@ -168,9 +177,7 @@ def _covariances(
 
 
 @kernel
-def _gather(
-    nodes: tuple[Int64, Int64], blocks: Blocks, matrices: Float64, residual: int, out: Float64
-) -> None:
+def _gather(nodes: IntPair, blocks: Blocks, matrices: Float64, residual: int, out: Float64) -> None:
     """Copy the blocks of each node to their places in its matrix."""
     (start, begin), (rows, at), node = nodes, blocks, 0
     for b in range(len(at) - 1):
@@ -189,7 +196,7 @@ def _gather(
 def _settle_range(
     cells: Cells,
     rows: Rows,
-    limits: tuple[Int64, Int64],
+    limits: IntPair,
     tables: tuple[Float64, Float64, Int64, Int64],
     stop: tuple[float, int],
     first: int,

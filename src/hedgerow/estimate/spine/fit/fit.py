@@ -36,7 +36,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.fit.steps import (
@@ -70,7 +70,7 @@ Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
 def fit_family(
     cells: tuple[Int64, Runs],
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     bounds: Bounds,
     stop: tuple[float, int],
     y: Float64,
@@ -140,7 +140,7 @@ def _keep(
     cells: tuple[Int64, Runs],
     rows: ChildRows,
     z: Float64,
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     targets: tuple[Float64, tuple[bool, float]],
     q: Float64,
     x: Float64,

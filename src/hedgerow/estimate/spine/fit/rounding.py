@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64
 from hedgerow.estimate.families.units import cheapest_units, family_hash
 from hedgerow.estimate.spine.fit.steps import ChildRows
 from hedgerow.estimate.spine.matrices import invert
@@ -343,10 +343,10 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
 def metric_of(
     near: tuple[Float64, Int32],
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     fit: Float64,
     sums: int,
-) -> tuple[Float64, Float64]:
+) -> FloatPair:
     """Return N of each child, one behind the other, and half the objective's gradient at the fit.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel
@@ -25,7 +25,7 @@ def keep_sums(
     runs: Runs,
     rows: ChildRows,
     z: Float64,
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     counts: Float64,
     q: Float64,
     x: Float64,

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import Array, Bool, Float64, FloatPair, Int32, Int64, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
@@ -116,9 +116,7 @@ class GroupTrees:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
         return run_starts(self.widths(level)[group])
 
-    def split(
-        self, group: Int32, above: Sequence[Float64 | None], leaves: Float64
-    ) -> tuple[Float64, Float64]:
+    def split(self, group: Int32, above: Sequence[Float64 | None], leaves: Float64) -> FloatPair:
         """Return what each row's tree says of the row, and the rest at its leaves.
 
         Args:
@@ -209,7 +207,7 @@ def _kept(attribute: AxisShape, zero: Bool) -> list[Int64]:
 def _pass_up(
     rows: Rows,
     family: Family,
-    weights: tuple[Float64, Float64],
+    weights: FloatPair,
     own: Array,
     below: Array,
     out: Array,
