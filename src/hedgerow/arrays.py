@@ -69,7 +69,7 @@ def run_starts(lengths: Integers) -> Int64:
 
 def run_of(start: Int64, places: Integers) -> Int64:
     """Return which run each place is in, the last one that begins there: int64 (places)."""
-    return np.asarray(np.searchsorted(start, places, side="right") - 1)
+    return np.searchsorted(start, places, side="right") - 1
 
 
 def starts_within(start: Int64, some: range | slice) -> Int64:
@@ -80,4 +80,4 @@ def starts_within(start: Int64, some: range | slice) -> Int64:
 def runs(first: Int64, lengths: Int64) -> Int64:
     """Return the numbers of runs, each from its first one on, one behind the other: int64."""
     start = run_starts(lengths)
-    return np.asarray(np.repeat(first - start[:-1], lengths) + np.arange(start[-1]))
+    return np.repeat(first - start[:-1], lengths) + np.arange(start[-1])

@@ -196,7 +196,7 @@ class Costs:
     def deep(self, n: Float64) -> Float64:
         """Return what a level of families of n costs far from the root and the leaves."""
         coefficients = (n - 1) * (2 if self.ranges else 1) / 6
-        return np.asarray((coefficients * (1 - 1 / n)) ** (1 / (self.power + 1)))
+        return (coefficients * (1 - 1 / n)) ** (1 / (self.power + 1))
 
     def top(self, n: int) -> float:
         """Return what the top level costs, over many leaves."""

@@ -127,7 +127,7 @@ class CutError:
 
 def _width(before: Float64, node: Int64) -> Float64:
     """Return the u of each node."""
-    return np.asarray(before[node + 1] - before[node])
+    return before[node + 1] - before[node]
 
 
 def _weighed(before: Float64, family: Int64, node: Int64, weight: Float64) -> FloatPair:

@@ -391,7 +391,7 @@ class PlannedTables(Joint):
             start = axis.descendant_start(min(k, exact), k)[:-1]
             ends = [] if w is None else [end.reduceat(w, start) for end in (np.minimum, np.maximum)]
             alike.append((ends[0] == ends[1]).all(axis=0) if ends else alone)
-        return np.asarray(reduce(np.logical_and.outer, alike))
+        return reduce(np.logical_and.outer, alike)
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""

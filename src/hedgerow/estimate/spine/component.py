@@ -376,7 +376,7 @@ class Component:
             return z.copy()
         w = np.full(len(self.support.group[0]), self.total_weight)
         moved = self._times(self.combined, 0, range(1), w.copy())
-        return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
+        return z + moved * ((total - w @ z) / (w @ moved))
 
 
 def _check_information(matrix: Float64, level: int, depth: int) -> bool:

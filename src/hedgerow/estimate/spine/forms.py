@@ -125,7 +125,7 @@ class Forms:
         here = self.support
         if self.whole >= 0 and len(here.listed_rows(level, nodes)) == len(here.group[level]):
             variances[self.whole] = 0.0
-        return np.asarray(np.maximum(variances, 0.0) * self.excess)
+        return np.maximum(variances, 0.0) * self.excess
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""

@@ -140,7 +140,7 @@ class Marginals(Model):
         """Of each detail cell the attribute leaf, all attributes row by row: int32."""
         every = np.arange(self.allowed.size, dtype=np.int32)
         table = _by_group(self.shape, self.group_axis, every)
-        return np.asarray(table[self.support.widths > 0].ravel())
+        return table[self.support.widths > 0].ravel()
 
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""

@@ -140,7 +140,7 @@ class CubeMeans(Means):
 
     @staticmethod
     def _outer(factors: Sequence[Float64]) -> Float64:
-        return np.asarray(reduce(np.multiply.outer, factors))
+        return reduce(np.multiply.outer, factors)
 
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
         """Return the variances of cuboids or of their kinds of cells; derivatives by all levels."""

@@ -255,7 +255,7 @@ class _AxisProblem:
 def _rounded(numbers: Float64) -> Float64:
     """Return numbers without their last digits, each of its own size: none becomes much larger."""
     mantissa, exponent = np.frexp(numbers)
-    return np.asarray(np.ldexp(np.round(mantissa, 13), exponent))
+    return np.ldexp(np.round(mantissa, 13), exponent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

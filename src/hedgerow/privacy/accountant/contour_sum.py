@@ -213,12 +213,12 @@ def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64
     end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
     before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
     count = np.maximum(end - np.maximum(first, before), 0)
-    return np.asarray(np.repeat(np.maximum(first, before), count) + _ranks(count))
+    return np.repeat(np.maximum(first, before), count) + _ranks(count)
 
 
 def _ranks(count: Int64) -> Int64:
     """Return 0 .. count - 1 for each count, one after the other."""
-    return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,4 +345,4 @@ def _multiply_coins(
 def _reduced(angle: Float64) -> Float64:
     """Return the angle less the nearest multiple of 2π."""
     turns = np.rint(angle / math.tau)
-    return np.asarray((angle - turns * math.tau) - turns * _TURN_REST)
+    return (angle - turns * math.tau) - turns * _TURN_REST

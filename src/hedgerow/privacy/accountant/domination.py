@@ -173,4 +173,4 @@ def _mills(x: Float64) -> Float64:
 
 def _mills_slope(x: Float64) -> Float64:
     """Return how fast Mills' ratio falls."""
-    return np.asarray(1 - x * _mills(x))
+    return 1 - x * _mills(x)

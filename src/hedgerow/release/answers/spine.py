@@ -137,7 +137,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         for begin in range(0, len(has), most):
             keys = sums.keys[0][begin : begin + most, None] + used
             open_cells.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
-        return np.asarray(open_cells.sums > 0)
+        return open_cells.sums > 0
 
 
 def keys_beside(spine: Spine, sums: Sums) -> Int64:
