@@ -36,6 +36,16 @@ Tables = dict[Levels, Float64]
 """The same, to be added to or overwritten."""
 
 
+def int64_zeros(shape: int | Sizes) -> Int64:
+    """Return zeros to count or number with."""
+    return np.zeros(shape, dtype=np.int64)
+
+
+def rises(values: Array) -> bool:
+    """Return whether each value is above the one before."""
+    return bool((values[1:] > values[:-1]).all())
+
+
 def begins(codes: Codes) -> Bool:
     """Return which of listed cells begin a run of equal ones: bool (cells)."""
     starts = np.ones(len(codes[0]), dtype=np.bool_)
@@ -67,9 +77,14 @@ def run_starts(lengths: Integers) -> Int64:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
-def run_of(start: Int64, places: Integers) -> Int64:
+def run_of(start: Int64 | Float64, places: Integers | Float64) -> Int64:
     """Return which run each place is in, the last one that begins there: int64 (places)."""
     return np.searchsorted(start, places, side="right") - 1
+
+
+def run_numbers(start: Int64) -> Int64:
+    """Return of all places in consecutive runs the run that each is in: int64 (places)."""
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
 def starts_within(start: Int64, some: range | slice) -> Int64:

@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, run_numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
 
@@ -103,9 +103,9 @@ class CutError:
         high_weight = (last == self.leaves).astype(np.float64)
         result = np.zeros(first.shape)
         for start, before in zip(self.family_start[::-1], self.before[::-1], strict=True):
-            parent = np.repeat(np.arange(len(start) - 1), np.diff(start))
+            parent = run_numbers(start)
             family, other = parent[low], parent[high]
-            sums = before[start[1:]] - before[start[:-1]]
+            sums = np.diff(before[start])
             low_sum, low_square = _weighed(before, start[family], low, low_weight)
             high_sum, high_square = _weighed(before, start[other], high, high_weight)
             # One family: a child before both cuts has the weight 0, and Σ g_low g_high u is needed.

@@ -92,7 +92,7 @@ class ForDistribution:
             )
         axis = tree.axes[0]
         design = self.design(axis.leaves, problem.mechanism)
-        sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
+        sizes = axis.sizes[1:]
         below_root = tuple(range(1, tree.depth + 1))
         if sizes != design.sizes or problem.depths[-axis.depth :] != below_root:
             raise PlanError(

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, int64_zeros
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SUMMED_BINS
@@ -81,7 +81,7 @@ class Strategy:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
         """
         self.check_length(leaves)
-        out = np.zeros(self.bins, dtype=np.int64)
+        out = int64_zeros(self.bins)
         _convolve(self.weights, leaves, out)
         return out
 

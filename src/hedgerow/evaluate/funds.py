@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, int64_zeros
 from hedgerow.declared import Real, Whole, check_fields
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
@@ -49,7 +49,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
 
 
 def _row(counts: Int64, seats: int) -> Int64:
-    given = np.zeros(len(counts), dtype=np.int64)
+    given = int64_zeros(len(counts))
     if seats < len(counts):
         largest_first = np.argsort(-counts, kind="stable")
         given[largest_first[:seats]] = 1

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels, among
+from hedgerow.arrays import Codes, Int64, Levels, among, int64_zeros, rises
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
@@ -46,7 +46,7 @@ class CuboidCounts:
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
         """Return some cells of a cuboid, in whatever order."""
         number = cell_numbers(tree, levels, codes)
-        if (number[1:] > number[:-1]).all():
+        if rises(number):
             return cls(number, values)
         order = np.argsort(number)
         return cls(number[order], values[order])
@@ -80,7 +80,7 @@ class CuboidCounts:
         """Return the counts of all possible cells: int64 (cells)."""
         if self.number is None:
             return self.values
-        every = np.zeros(cells, dtype=np.int64)
+        every = int64_zeros(cells)
         every[self.number] = self.values
         return every
 
@@ -121,7 +121,7 @@ def align_cells(
     if one.number is None or other.number is None:
         return None, one.dense(cells), other.dense(cells)
     number, place = np.unique(np.append(one.number, other.number), return_inverse=True)
-    values = np.zeros((2, len(number)), dtype=np.int64)
+    values = int64_zeros((2, len(number)))
     values[0, place[: len(one.number)]] = one.values
     values[1, place[len(one.number) :]] = other.values
     return number, values[0], values[1]

@@ -25,7 +25,7 @@ def describe_tree(tree: Tree) -> Json:
                 "name": axis.name,
                 "levels": list(axis.levels),
                 "columns": list(axis.columns),
-                "sizes": [axis.size(k) for k in range(1, axis.depth + 1)],
+                "sizes": list(axis.sizes[1:]),
                 "not_stated": axis.not_stated,
                 "from_table": axis.from_table,
                 "sha256": axis.digest,

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, IntPair
+from hedgerow.arrays import Int64, IntPair, int64_zeros
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -43,7 +43,7 @@ def combinations(rows: PublicRows, leaves: pl.DataFrame) -> IntPair:
     """
     names = list(rows.attributes)
     if not names:
-        return np.zeros(len(leaves), dtype=np.int64), np.zeros(len(rows.frame), dtype=np.int64)
+        return int64_zeros(len(leaves)), int64_zeros(len(rows.frame))
     every = leaves.select(names)
     different = every.unique(maintain_order=True).with_row_index("")
     of_leaf, of_row = (
@@ -294,7 +294,7 @@ def _groups(
     cells apart; of one among several its leaves.
     """
     if axis is None:
-        return AxisShape.of([]), np.zeros(len(leaves), dtype=np.int64)
+        return AxisShape.of([]), int64_zeros(len(leaves))
     own, axes = tree.axes[axis], attribute_axes(tree)
     if len(axes) > 1:
         level = own.depth
@@ -318,7 +318,7 @@ def _level_of(axis: Axis, of_leaf: Int64) -> int:
 def _nodes(spine: Axis, table: PublicRows) -> tuple[int, Int64]:
     """Return the level of the spine that a table lists, and the node of each row."""
     if not table.level:
-        return 0, np.zeros(len(table.frame), dtype=np.int64)
+        return 0, int64_zeros(len(table.frame))
     level = spine.columns.index(table.level[0]) + 1
     nodes = node_numbers(spine, level, table.frame[table.level[0]])
     if (nodes < 0).any():

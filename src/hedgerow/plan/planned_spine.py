@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     OfCuboids,
     Sizes,
     row_by_row,
+    run_numbers,
     some_of,
 )
 from hedgerow.errors import EstimateError, PlanError
@@ -125,7 +126,7 @@ class PlannedSpine(Spine, Joint):
         support = self.model.support
         start = support.start[level]
         has = np.zeros((len(start) - 1, support.groups), dtype=np.bool_)
-        has[np.repeat(np.arange(len(has)), np.diff(start)), support.group[level]] = True
+        has[run_numbers(start), support.group[level]] = True
         return has
 
     def reaches(self, numbers: Integers, many: int) -> Flags:

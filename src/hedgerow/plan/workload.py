@@ -80,7 +80,7 @@ class Cube:
         Raises:
             PlanError: there are more than 4,096.
         """
-        levels = [range(axis.depth + 1) for axis in tree.axes]
+        levels = tree.level_numbers
         if prod(map(len, levels)) > MOST_CUBOIDS:
             raise PlanError(
                 f"a cube over these axes has {prod(map(len, levels)):,} cuboids, and more than "
@@ -185,11 +185,7 @@ def _named(tree: Tree, name: str) -> Levels:
 
 def _level_names(tree: Tree) -> list[str]:
     """Return the levels of all axes as names of cuboids have them."""
-    return [
-        level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-        for axis in tree.axes
-        for level in axis.levels
-    ]
+    return [tree.level_name(axis, level) for axis in tree.axes for level in axis.levels]
 
 
 def cuboid_like(tree: Tree, name: str) -> Levels | None:
@@ -234,7 +230,7 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    cuboids, every = [*workload.named(tree)], [range(axis.depth + 1) for axis in tree.axes]
+    cuboids, every = [*workload.named(tree)], tree.level_numbers
     for levels in cuboids:
         fits = isinstance(levels, tuple) and len(levels) == len(every)
         if not fits or not all(k in own for own, k in zip(every, levels, strict=True)):
@@ -244,7 +240,7 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
     named = sorted(set(cuboids), key=fineness)
     if set(named) == set(tree.chain):
         return Chain()
-    if len(named) == prod(axis.depth + 1 for axis in tree.axes):
+    if len(named) == prod(map(len, every)):
         return Cube()
     return Cuboids([tree.name_of(levels) for levels in named])
 
@@ -270,7 +266,7 @@ def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
 
     There some axis stands at a level of only children, so measuring it would tell nothing new.
     """
-    sizes = [[axis.size(k) for k in range(axis.depth + 1)] for axis in tree.axes]
+    sizes = [axis.sizes for axis in tree.axes]
     alike: dict[Levels, list[Levels]] = {}  # by the sizes along each axis
     copies = {}
     for levels in cuboids:  # coarser ones come first

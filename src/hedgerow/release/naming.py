@@ -110,8 +110,8 @@ def meant_levels(tree: Tree, name: str) -> TextByName | None:
     if level is not None:
         return dict([level])
     levels = tree.named(name) or cuboid_like(tree, name)
-    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
-    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
+    each = () if levels is None else tree.split(levels)
+    return {axis.name: name for axis, name in each} or None
 
 
 def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:

@@ -204,7 +204,7 @@ def read_memory(text: str) -> int:
 def needed_memory(plan: Plan) -> int:
     """Return the bytes that no limit reduces: the areas, and the largest family or job."""
     tree = plan.tree
-    areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
+    areas = sum(sum(axis.sizes[1:]) for axis in tree.axes)
     return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + plan.design.bytes_held
 
 

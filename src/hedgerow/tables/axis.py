@@ -334,6 +334,11 @@ class Axis:
         """The number of levels below everything."""
         return len(self.levels)
 
+    @property
+    def sizes(self) -> Sizes:
+        """How many nodes each level has, 0 … L."""
+        return tuple(map(self.size, range(self.depth + 1)))
+
     def size(self, level: int) -> int:
         """Return the number of nodes of a level; level 0 has one."""
         return 1 if level == 0 else len(self.labels[level - 1])

@@ -163,11 +163,7 @@ class Description:
 
     def cuboid_label(self, tree: Tree, levels: Levels) -> str:
         """Return a cuboid in readers' words: `Tree.name_of` with labels, or in words."""
-        named = [
-            self.level_words(tree, axis, axis.levels[level - 1])
-            for axis, level in zip(tree.axes, levels, strict=True)
-            if level
-        ]
+        named = (self.level_words(tree, *each) for each in tree.split(levels))
         return " × ".join(named) or "total"
 
     def labels_of(self, tree: Tree, axis: Axis) -> list[str] | None:

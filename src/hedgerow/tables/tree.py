@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
@@ -220,14 +220,21 @@ class Tree:
 
     def name_of(self, levels: Levels) -> str:
         """Return a cuboid in words, on the chain or off it."""
-        named = [
-            axis.levels[level - 1]
-            if len(self.axes) == 1
-            else f"{axis.name}.{axis.levels[level - 1]}"
-            for axis, level in zip(self.axes, levels, strict=True)
-            if level
-        ]
-        return " × ".join(named) or "total"
+        return " × ".join(self.level_name(*each) for each in self.split(levels)) or "total"
+
+    def level_name(self, axis: Axis, level: str) -> str:
+        """Return what a level is called in the names of cuboids."""
+        return level if len(self.axes) == 1 else f"{axis.name}.{level}"
+
+    def split(self, levels: Levels) -> list[tuple[Axis, str]]:
+        """Return the axes that a cuboid is not summed over, and the level of each."""
+        each = zip(self.axes, levels, strict=True)
+        return [(axis, axis.levels[level - 1]) for axis, level in each if level]
+
+    @property
+    def level_numbers(self) -> list[range]:
+        """The numbers of each axis's levels, 0 for all of it together."""
+        return [range(axis.depth + 1) for axis in self.axes]
 
     def named(self, name: str) -> Levels | None:
         """Return the cuboid of a name as `name_of` gives it; None where it is the name of none.
@@ -237,7 +244,7 @@ class Tree:
         if name == "total":
             return (0,) * len(self.axes)
         numbers = {
-            level if len(self.axes) == 1 else f"{axis.name}.{level}": (a, k)
+            self.level_name(axis, level): (a, k)
             for a, axis in enumerate(self.axes)
             for k, level in enumerate(axis.levels, start=1)
         }
@@ -351,7 +358,7 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
     """
     axis, words = tree.axes[number], []
     for upper, lower in pairwise(word_depths(tree)):
-        word, shift = np.zeros(axis.leaves, dtype=np.int64), 0
+        word, shift = int64_zeros(axis.leaves), 0
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:
@@ -393,7 +400,7 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
         levels: the cuboid.
         codes: one int32 array (cells) an axis: its nodes at the cuboid's levels.
     """
-    number = np.zeros(len(codes[0]), dtype=np.int64)
+    number = int64_zeros(len(codes[0]))
     for axis, level, code in zip(tree.axes, levels, codes, strict=True):
         number *= axis.size(level)
         number += code

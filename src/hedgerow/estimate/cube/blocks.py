@@ -13,7 +13,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int32, Int64, IntPair, run_starts
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntPair,
+    int64_zeros,
+    run_numbers,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.kernels import kernel, over_families
@@ -68,7 +78,7 @@ class Blocks:
         def begins(many: int, size: int, first: Int64) -> Int64:
             return (np.arange(many)[:, None] * size + first[:-1]).ravel()
 
-        parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
+        parent = run_numbers(starts[0])[:, None] * parts + part
         members = np.argsort(parent.ravel(), kind="stable")
         member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
         return cls(
@@ -94,7 +104,7 @@ class Blocks:
                 "a cuboid's estimates must be finite; leave out what is not measured"
             )
         rows, columns = (np.ascontiguousarray(each).ravel() for each in sums)
-        counts = np.zeros(estimates.shape, dtype=np.int64)
+        counts = int64_zeros(estimates.shape)
         (group, member_start, _), start_below = self.parents, self.tree[1]
         contradicted = np.zeros(len(group), dtype=np.bool_)
         task = partial(

@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Array, CuboidList, Float64, Int64, Levels, Sizes
+from hedgerow.arrays import Array, CuboidList, Float64, Int64, Levels, Sizes, run_numbers
 from hedgerow.errors import EstimateError
 
 
@@ -78,8 +78,7 @@ class AxisShape:
 
     def parents(self, level: int) -> Int64:
         """Return the parent of each node of a level from 1 on: int64 (nodes)."""
-        start = self.child_start[level - 1]
-        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return run_numbers(self.child_start[level - 1])
 
     def ancestors(self, level: int, coarser: int) -> Int64:
         """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""

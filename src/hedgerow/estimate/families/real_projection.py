@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, int64_zeros
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -108,7 +108,7 @@ def project_real(
             raise EstimateError("real noisy counts must be finite; at least one is not")
         x = np.clip(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT)
     variances, extreme = _checked_variances(x, variance)
-    result = np.zeros(len(x), dtype=np.int64)
+    result = int64_zeros(len(x))
     if not extreme:
         over_families(
             lambda a, b: solve(x, variances, family_start, totals, (a, b), result), family_start
@@ -119,7 +119,7 @@ def project_real(
     left = np.empty(len(x), dtype=np.bool_)
     _settle((x, each), family_start, penalty, (start, rest, left), result)
     part, left_variances = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
-    left_estimates = np.zeros(len(part), dtype=np.int64)
+    left_estimates = int64_zeros(len(part))
     over_families(
         lambda a, b: solve(part, left_variances, start, rest, (a, b), left_estimates), start
     )

@@ -12,7 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Array, Int32, Int64, IntPair, run_of, run_starts, starts_within
+from hedgerow.arrays import (
+    Array,
+    Int32,
+    Int64,
+    IntPair,
+    int64_zeros,
+    run_of,
+    run_starts,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import kernel
@@ -89,13 +98,13 @@ class Cells:
     def starts(self) -> Int64:
         """Where the cells of each node of the level begin, and the end: int64 (nodes + 1)."""
         nodes = range(len(self.support.start[self.level]) - 1)
-        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        start = int64_zeros(len(nodes) + 1)
         _lay_out(self._rows(nodes), (self._coarse_cell, self.width), start[:0], start)
         return start
 
     def row_starts(self, nodes: range) -> Int64:
         """Return where the cells of each row's coarse cell begin in the nodes' table: (rows)."""
-        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        start = int64_zeros(len(nodes) + 1)
         rows = self.support.rows(self.level, nodes)
         starts = np.empty(rows.stop - rows.start, dtype=np.int64)
         _lay_out(self._rows(nodes), (self._coarse_cell, self.width), starts, start)

@@ -38,7 +38,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntPair, run_of, run_starts, runs
+from hedgerow.arrays import Float64, Int64, IntPair, int64_zeros, run_of, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.matrices import (
     Blocks,
@@ -217,7 +217,7 @@ class Component:
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:
         """Return where the matrix F of each node of a level begins, if any, and the entries."""
-        start = self.start[level] if self.start else np.zeros(0, dtype=np.int64)
+        start = self.start[level] if self.start else int64_zeros(0)
         return start, self.final[level]
 
     def over(self, level: int, nodes: Int64) -> Float64:

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, run_starts
+from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, int64_zeros, run_starts
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel
@@ -116,11 +116,11 @@ class Forms:
             nodes: int64 (nodes), ascending, each once.
         """
         many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
-        pairs, variances = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
+        pairs, variances = (int64_zeros(many), np.arange(many)), np.zeros(many)
         rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
         for component, forms in self.parts:
             covariance = component.over(level, nodes)
-            begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
+            begin = int64_zeros(covariance.ndim - 1)
             _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, variances)
         here = self.support
         if self.whole >= 0 and len(here.listed_rows(level, nodes)) == len(here.group[level]):

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, IntPair, run_starts, runs
+from hedgerow.arrays import Bool, Int32, Int64, IntPair, int64_zeros, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
@@ -145,12 +145,12 @@ class Support:
         if len(widths) != groups or (widths < 0).any():
             raise EstimateError(f"each of {groups} groups needs a number of cells from 0 on")
         keys = [_deepest_keys(spine.sizes[-1], widths, has)]
-        parent = [np.zeros(len(keys[0]), dtype=np.int64)]
+        parent = [int64_zeros(len(keys[0]))]
         for level in range(spine.depth, 0, -1):
             above = spine.parents(level)[keys[0] // groups] * groups + keys[0] % groups
             distinct, parent[0] = _distinct(above)
             keys.insert(0, distinct)
-            parent.insert(0, np.zeros(len(distinct), dtype=np.int64))
+            parent.insert(0, int64_zeros(len(distinct)))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
         group = tuple((k % groups).astype(np.int32) for k in keys)
@@ -282,7 +282,7 @@ def _tightened(
     Raises:
         EstimateError: they contradict each other.
     """
-    low = [np.zeros(len(each), dtype=np.int64) for each in keys]
+    low = [int64_zeros(len(each)) for each in keys]
     high = [np.full(len(each), UNBOUNDED, dtype=np.int64) for each in keys]
     for level, nodes, group, least, most in bounds:
         wanted = nodes * groups + group

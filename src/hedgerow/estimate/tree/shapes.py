@@ -12,7 +12,17 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Integers, UInt64, run_starts, runs
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int64,
+    Integers,
+    UInt64,
+    int64_zeros,
+    run_starts,
+    runs,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
@@ -203,7 +213,7 @@ def classes_of_nodes(
     Classes are in the order of their parents' classes, each an entry of one class above alone.
     """
     families = [np.diff(start) for start in child_starts]
-    members = [np.zeros(1, dtype=np.int64)]
+    members = [int64_zeros(1)]
     alike: list[Integers] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
     if not subtrees:
         alike[:-1] = families
@@ -222,7 +232,7 @@ def classes_of_nodes(
 
 def _leaves(nodes: Int64) -> LevelShapes:
     """Return the shapes of the deepest level, so many nodes of each."""
-    nothing, start = np.zeros(0, dtype=np.int64), np.zeros(len(nodes) + 1, dtype=np.int64)
+    nothing, start = int64_zeros(0), int64_zeros(len(nodes) + 1)
     return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
 
 

@@ -18,7 +18,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, CuboidList, Float64, Int64, Levels, Sizes, run_starts
+from hedgerow.arrays import (
+    Array,
+    CuboidList,
+    Float64,
+    Int64,
+    Levels,
+    Sizes,
+    int64_zeros,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
 
@@ -118,7 +127,7 @@ class Fold:
         """For each group int64 (nodes): the number of each node's parent."""
         parents = []
         for group, cover in zip(self.groups, self.covers, strict=True):
-            up = np.zeros(1, dtype=np.int64)
+            up = int64_zeros(1)
             for axis in group:
                 own = self.shape.axes[axis]
                 above = own.ancestors(self.cuboid[axis], cover[axis])

@@ -23,6 +23,7 @@ from hedgerow.arrays import (
     Integers,
     Levels,
     among,
+    int64_zeros,
     run_of,
     run_starts,
 )
@@ -225,7 +226,7 @@ class SparseFamilies:
 
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
-        up, inside = list(codes), np.zeros(len(codes[0]), dtype=np.int64)
+        up, inside = list(codes), int64_zeros(len(codes[0]))
         for axis in refined_axes(self.cuboid, self.cover):
             own, levels = self.shape.axes[axis], (self.cuboid[axis], self.cover[axis])
             up[axis] = own.ancestors(*levels)[codes[axis]]

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes, int64_zeros
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
@@ -48,7 +48,7 @@ class Means(ABC):
     @property
     def ends(self) -> Int64:
         """Where the groups of shares begin, but for the first."""
-        return np.zeros(0, dtype=np.int64)
+        return int64_zeros(0)
 
     @property
     @abstractmethod

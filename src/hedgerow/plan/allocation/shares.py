@@ -261,8 +261,7 @@ def _levels(tree: Tree, name: str, where: str) -> Levels:
     levels: dict[str, list[str]] = {}
     for axis in tree.axes:
         for level in axis.levels:
-            dotted = level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-            levels.setdefault(level, []).append(dotted)
+            levels.setdefault(level, []).append(tree.level_name(axis, level))
     full = {way: [way] for ways in levels.values() for way in ways} | levels
     words = re.split(r"\s*[×*]\s*|\s+x\s+", name[:1000])
     for word in words:

@@ -64,10 +64,7 @@ class Even:
         """
         if tree.leaves == 1:
             raise PlanError(ONE_CELL)
-        each = [
-            np.unique([float(axis.size(k)) for k in range(axis.depth + 1)], return_inverse=True)
-            for axis in tree.axes
-        ]
+        each = [np.unique(list(map(float, axis.sizes)), return_inverse=True) for axis in tree.axes]
         places = {
             levels: tuple(int(at[k]) for (_, at), k in zip(each, levels, strict=True))
             for levels in importance

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair, runs
+from hedgerow.arrays import Int64, IntPair, int64_zeros, runs
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
@@ -135,7 +135,7 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
         if isinstance(fact, Zeros):
             zeros |= _by_rule(fact, leaves)
         elif not fact.level and fact.zeros is not None:
-            nowhere = np.zeros(len(fact.frame), dtype=np.int64)
+            nowhere = int64_zeros(len(fact.frame))
             zeros |= ~Placed(fact, 0, nowhere, *combinations(fact, leaves)).may_hold(1)[0]
     placed = PlacedTables.of(
         tree, [table for table in rows if table.level or table.numbers], leaves

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, Levels
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -119,7 +119,7 @@ class Rows:
         """Return the rows of a level, which the support has node by node."""
         group, first = support.group[level], support.start[level]
         order = np.argsort(group, kind="stable")
-        node = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        node = run_numbers(first)
         start = np.searchsorted(group[order], np.arange(support.groups + 1))
         return cls(node[order], low[order], high[order], start)
 

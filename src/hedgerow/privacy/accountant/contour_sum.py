@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Complex128, Float64, Int64
+from hedgerow.arrays import Bool, Complex128, Float64, Int64, int64_zeros
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -58,7 +58,7 @@ def surviving_nodes(
         Int64 in ascending order; None if they are more than ``most``, or too hard to find.
     """
     ordered = sorted((step, strength) for step, strength in waves if step * strength > 0)
-    surviving: list[Int64] = [np.zeros(0, dtype=np.int64)]
+    surviving: list[Int64] = [int64_zeros(0)]
     count = visited = 0
     waiting = [(block, room(*block)) for block in reversed(node_blocks(last))]
     while waiting and count <= most and visited < _MOST_BLOCKS:

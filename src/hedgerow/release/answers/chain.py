@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import Codes, Float64, Int64, Levels, int64_zeros
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -126,7 +126,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
-        counts, estimates = np.zeros(sums.many, dtype=np.int64), np.zeros(sums.many)
+        counts, estimates = int64_zeros(sums.many), np.zeros(sums.many)
         numbers, *told = self.answer(content, sums, tell_nobody)[:3]
         counts[numbers], estimates[numbers] = told
         return counts, estimates
@@ -143,7 +143,7 @@ class ChainAnswers(Answers[PlannedChain]):
         del on_fraction
         plan, tree = self.plan, self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
-        noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
+        noisy = {levels: int64_zeros(tree.cells(levels)) for levels in variances}
         every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
         return _variances([sums], *every)[0]
 
@@ -169,7 +169,7 @@ class SumsAnswers(ChainAnswers):
         if public is None:
             here = slice(len(cumulative) - len(root), None)  # none below a total of 0
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
-        counts = np.zeros(len(sums), dtype=np.int64)
+        counts = int64_zeros(len(sums))
         counts[listed.codes[0]] = listed.counts
         bins = decoded_bins(errors, cumulative, counts)
         return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}

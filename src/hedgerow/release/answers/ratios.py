@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair
+from hedgerow.arrays import Int64, IntPair, int64_zeros
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
@@ -251,7 +251,7 @@ def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:
     inside, outside = (
         each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
     )
-    above = np.zeros(fine.many, dtype=np.int64)
+    above = int64_zeros(fine.many)
     above[inside] = outside
     if (above[inside] != outside).any():
         raise ReleaseError(

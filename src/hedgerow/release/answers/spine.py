@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, runs
+from hedgerow.arrays import Bool, Float64, Int64, int64_zeros, runs
 from hedgerow.estimate.spine.forms import Forms
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
@@ -83,7 +83,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
                     of_areas[i, first:last] = forms.over(level, lookup.members(i))
                     on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
             return of_areas.ravel() * self._is_open(sums)
-        many, areas = prod(sums.sizes[1:]), [np.zeros(1, dtype=np.int64)]
+        many, areas = prod(sums.sizes[1:]), [int64_zeros(1)]
         if lookup is not None:
             areas = lookup.partitions(len(sums.keys[lookup.axis]))
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))

@@ -107,8 +107,7 @@ class Sums:
     @classmethod
     def of(cls, plan: Plan, levels: Levels) -> "Sums":
         """Return the cells of a cuboid."""
-        axes = zip(plan.tree.axes, levels, strict=True)
-        return cls(plan, {axis.name: axis.levels[k - 1] for axis, k in axes if k})
+        return cls(plan, {axis.name: level for axis, level in plan.tree.split(levels)})
 
     @cached_property
     def groups(self) -> tuple[Groups, ...]:

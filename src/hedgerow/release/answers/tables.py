@@ -23,7 +23,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, Tables, among, row_by_row
+from hedgerow.arrays import (
+    Array,
+    Codes,
+    Float64,
+    Int64,
+    Levels,
+    Tables,
+    among,
+    int64_zeros,
+    row_by_row,
+)
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import ByFactors, Product
@@ -78,7 +88,7 @@ class JointAnswers(Answers[Both]):
             place, there = among(numbers, own)
             if not there.all():
                 raise ReleaseError(f"{tree.name_of(levels)} lists cells that were not measured")
-            counts = np.zeros(len(numbers), dtype=np.int64)
+            counts = int64_zeros(len(numbers))
             counts[place] = listed.counts
             nodes_of[levels] = Nodes.exact(codes, counts)
             if levels in estimates:
@@ -199,7 +209,7 @@ class JointAnswers(Answers[Both]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums, listed or not, the counts and the estimates."""
-        numbers, counts = np.arange(sums.many), np.zeros(sums.many, dtype=np.int64)
+        numbers, counts = np.arange(sums.many), int64_zeros(sums.many)
         listed, positive = sums.counted(content)
         counts[listed] = positive
         if self._is_public(sums):
@@ -327,7 +337,7 @@ def _kinds(sums: Sums) -> Int64:
 
 def _alike(axis: Axis, level: int) -> Int64:
     """Return a number for each node of a level; those that a symmetry exchanges have the same."""
-    below = [np.zeros(axis.leaves, dtype=np.int64)]
+    below = [int64_zeros(axis.leaves)]
     for start in axis.child_start[::-1]:
         families = [np.sort(each).tobytes() for each in np.split(below[0], start[1:-1])]
         below.insert(0, np.unique(np.array(families, object), return_inverse=True)[1])

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Int32, Int64, Levels, int64_zeros
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
@@ -149,7 +149,7 @@ class Sums:
 
     def add(self, noisy: Int64, counts: Counts) -> None:
         """Add the true sums to their noise."""
-        leaves = np.zeros(self.bins, dtype=np.int64)
+        leaves = int64_zeros(self.bins)
         leaves[counts.codes[0]] = counts.values
         noisy += self.strategy.sums(leaves)
 
@@ -175,7 +175,7 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
     ends = np.array([first, stop], dtype=np.int32)  # another type would be a copy of all the codes
     here = slice(*np.searchsorted(counts.codes[0], ends).tolist())
     sizes = [axis.leaves for axis in counts.tree.axes[1:]]
-    number = np.zeros(here.stop - here.start, dtype=np.int64)
+    number = int64_zeros(here.stop - here.start)
     for code, size in zip(counts.codes[1:], sizes, strict=True):
         number = number * size + code[here]
     return SpineLeaves(counts.codes[0][here], detail_of[number], counts.values[here])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, Sizes, Tables
+from hedgerow.arrays import Float64, Int64, Levels, Sizes, Tables, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits
@@ -58,7 +58,7 @@ class Drawn:
         """
         self._check_public(levels)
         layout = EveryCell(self.plan.tree, levels)
-        exact = np.zeros(layout.cells, dtype=np.int64)
+        exact = int64_zeros(layout.cells)
         layout.add(exact, self.counts)
         return exact
 
@@ -126,7 +126,7 @@ class Stored:
 
     def exact(self, levels: Levels) -> Int64:
         """Return the counts of a public cuboid: int64 (cells), row by row."""
-        exact = np.zeros(self.tree.cells(levels), dtype=np.int64)
+        exact = int64_zeros(self.tree.cells(levels))
         nodes = self.nodes[levels]
         exact[cell_numbers(self.tree, levels, nodes.codes)] = nodes.counts
         return exact

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair, int64_zeros, run_of
 from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.plan import cumulative_error
@@ -102,7 +102,7 @@ class Cumulative:
         _check(plan)
         bins, edges = plan.tree.finest, ranges_of(plan.tree.axes[0]).edges
         every = answers_of(plan).cells(release.stored, [bins])[bins]
-        released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
+        released = int64_zeros(plan.tree.leaves + 1)
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0
             released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
@@ -179,14 +179,11 @@ class Cumulative:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         edges = self.edges
         ends = np.clip([a, b], edges[0], edges[-1])
-        outer, inner = (
-            np.searchsorted(edges, ends, side="right") - 1,
-            np.searchsorted(edges, ends, side="left"),
-        )
+        outer, inner = run_of(edges, ends), np.searchsorted(edges, ends)
         if a <= edges[-1]:  # the last bin is closed
             outer[0] = min(outer[0], self.bins - 1)
-        touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
-        first, last = np.array([touched, within]).T
+        # of the bins that are touched, and of those that lie inside
+        first, last = np.array([[outer[0], inner[0]], [inner[1], max(inner[0], outer[1])]])
         low, high = self.between(first, last, confidence)
         at = np.apply_along_axis(partial(np.interp, ends, edges), -1, self.released)
         counts = np.round(at[..., 1] - at[..., 0]).astype(np.int64)

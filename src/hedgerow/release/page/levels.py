@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_ROWS_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
@@ -64,7 +64,7 @@ class CuboidFacts:
     number: Int64
     relative: Float64
     contradicted: int = 0
-    sure: Int64 = field(default_factory=lambda: np.zeros(len(RELIABILITY), dtype=np.int64))
+    sure: Int64 = field(default_factory=lambda: int64_zeros(len(RELIABILITY)))
 
 
 def reliability(count: Int64, low: Int64, high: Int64) -> Int64:
@@ -97,8 +97,8 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
 def _facts(
     folder: Path, name: str, layout: Layout, errors: CuboidErrors, *, is_public: bool
 ) -> CuboidFacts:
-    number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
-    total, contradicted, sure = 0, 0, np.zeros(len(RELIABILITY), dtype=np.int64)
+    number, relative = int64_zeros(CLASSES), np.zeros(CLASSES)
+    total, contradicted, sure = 0, 0, int64_zeros(len(RELIABILITY))
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     listed = rows_of(folder, name, layout)
     if listed > MOST_ROWS_OF_A_PAGE:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
 
 FULL_TURN = 360.0
@@ -99,13 +99,13 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
     after = following(begin)
     x, y = points[:, 0], points[:, 1]
     cross = x * y[after] - x[after] * y
-    sums = np.zeros(rings, dtype=np.int64)
+    sums = int64_zeros(rings)
     np.add.at(sums, ring, cross)
     size = np.abs(sums)
     largest = _largest(size, area, areas)
     lost = largest[(largest >= 0) & (size[np.maximum(largest, 0)] == 0)]
     is_kept = (size > 0)[ring]
-    corner = np.zeros((rings, 2), dtype=np.int64)
+    corner = int64_zeros((rings, 2))
     corner[ring[::-1]] = points[::-1]
     added = (corner[lost][:, None, :] + SQUARE).reshape(-1, 2)
     points = np.concatenate([points[is_kept], added])

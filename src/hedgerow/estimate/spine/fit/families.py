@@ -19,6 +19,7 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    int64_zeros,
     run_starts,
     starts_within,
 )
@@ -81,7 +82,7 @@ def settle_families(
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(components, level, nodes, matrices)
-    out, said = np.zeros(said.shape, dtype=np.int64), np.clip(said, -LIMIT, LIMIT)
+    out, said = int64_zeros(said.shape), np.clip(said, -LIMIT, LIMIT)
     tables = said, covariance, np.ascontiguousarray(above), out
     stop = TOLERANCE, MOST_ROUNDS
     cells = residuals.extents, residuals.runs, residuals.sum_place, near
@@ -126,7 +127,7 @@ def settle_root(
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
     rows = np.array([0, len(low)]), np.arange(len(low))
     said = np.clip(said, -LIMIT, LIMIT)
-    fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
+    fit, out = np.zeros_like(said), int64_zeros(said.shape)
     total_bound = False, nan if total is None else float(total)
     sums = _root_sums(rows, (said, covariance), (low, high, total_bound))
     bounds = free.astype(np.float64), sums, sums, total_bound
@@ -154,7 +155,7 @@ def _root_sums(
     """
     (said, covariance), (low, high, total_bound) = given, limits
     width, row_sums = said.shape[1], np.zeros((len(said), 1))
-    one = np.zeros(0, dtype=np.int64), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
+    one = int64_zeros(0), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
     bounds = np.ones_like(row_sums), low.astype(np.float64), high.astype(np.float64), total_bound
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), row_sums)
