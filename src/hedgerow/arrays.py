@@ -1,6 +1,6 @@
 """The arrays that modules pass to each other, by the type of their elements."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,16 @@ def run_starts(lengths: Integers) -> Int64:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
+def starts_of(parts: Iterable[Sized]) -> Int64:
+    """Return where parts begin once they stand behind each other: int64 (parts + 1)."""
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def sums_before(values: Array) -> Float64:
+    """Return the sum of all values before each, and of all: float64 (values + 1)."""
+    return np.append(0.0, np.cumsum(values))
+
+
 def run_of(start: Int64 | Float64, places: Integers | Float64) -> Int64:
     """Return which run each place is in, the last one that begins there: int64 (places)."""
     return np.searchsorted(start, places, side="right") - 1
@@ -92,7 +102,7 @@ def starts_within(start: Int64, some: range | slice) -> Int64:
     return np.asarray(start[some.start : some.stop + 1] - start[some.start])
 
 
-def runs(first: Int64, lengths: Int64) -> Int64:
+def runs(first: Int64 | int, lengths: Int64) -> Int64:
     """Return the numbers of runs, each from its first one on, one behind the other: int64."""
     start = run_starts(lengths)
     return np.repeat(first - start[:-1], lengths) + np.arange(start[-1])

@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, run_numbers
+from hedgerow.arrays import Float64, FloatPair, Int64, run_numbers, sums_before
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
 
@@ -59,7 +59,7 @@ class CutError:
         below = np.full(leaves, float(variances[-1]))
         before = []
         for level in range(len(family_start) - 1, -1, -1):
-            sums = np.concatenate([[0.0], np.cumsum(below)])
+            sums = sums_before(below)
             before.append(sums)
             if level > 0:
                 children = np.add.reduceat(below, family_start[level][:-1])
@@ -67,7 +67,7 @@ class CutError:
         before, part = before[::-1], np.ones(1)
         for start, sums in zip(family_start, before, strict=True):
             part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(sums), start)
-        fraction, whole = np.concatenate([[0.0], np.cumsum(part)]), float(before[0][-1])
+        fraction, whole = sums_before(part), float(before[0][-1])
         own = whole if total == inf else total * whole / (total + whole)
         return cls(tuple(family_start), tuple(before), fraction, own)
 

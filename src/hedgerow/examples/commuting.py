@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, sums_before
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -74,7 +74,7 @@ def _flows(rng: Generator, first: Int64, pairs: Pairs) -> Iterator[Pairs]:
     cuts = [0, *np.searchsorted(np.cumsum(trips), blocks).tolist(), len(trips)]
     many = first[-1]
     often = [rng.lognormal(sigma=sigma, size=many) for sigma in (1.2, 2.7)]  # residents, workplaces
-    running = [np.append(0.0, np.cumsum(pull)) for pull in often]
+    running = [sums_before(pull) for pull in often]
     for begin, last in pairwise(cuts):
         times = trips[begin:last]
         start, stop = (

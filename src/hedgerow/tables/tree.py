@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros, runs
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 
@@ -363,8 +363,7 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
             refined, level = tree.steps[depth - 1]
             if refined == number:
                 start = axis.child_start[level - 1]
-                place = np.arange(axis.size(level)) - np.repeat(start[:-1], np.diff(start))
-                word |= place[axis.ancestors(level)] << shift
+                word |= runs(0, np.diff(start))[axis.ancestors(level)] << shift
             shift += _bits(tree, depth)
         words.append(word)
     return words

@@ -20,6 +20,7 @@ from hedgerow.arrays import (
     int64_zeros,
     run_of,
     run_starts,
+    runs,
     starts_within,
 )
 from hedgerow.errors import EstimateError
@@ -87,7 +88,7 @@ class Cells:
     def is_detail(self) -> bool:
         """Whether the cuboid is the detail itself, cell by cell."""
         here = self.support
-        own = np.arange(len(self.place)) - np.repeat(here.offset[:-1], here.widths)
+        own = runs(0, here.widths)
         return (
             self.coarse == here.tree.depth
             and np.array_equal(self.width, here.widths)

@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, OfCuboids
+from hedgerow.arrays import Float64, Int64, Levels, OfCuboids, runs
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -379,7 +379,6 @@ def _families_of_chain(tree: Tree) -> list[Int64]:
             break
         check_families(sum(map(len, families)) + int(own.sum()))
         first = tree.axes[axis].child_start[level - 1][at[axis]]
-        within = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own)
         at = [np.repeat(codes, own) for codes in at]
-        at[axis] = np.repeat(first, own) + within
+        at[axis] = runs(first, own)
     return families

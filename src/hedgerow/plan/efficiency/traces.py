@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Sizes
+from hedgerow.arrays import Float64, Int64, Sizes, starts_of
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -81,7 +81,7 @@ class Branches:
         if len(kept) == 1:
             kept.append(np.ones(int(kept[0][0]), np.int64))
             merged = tuple(2 if t else 0 for t in merged)
-        start = np.cumsum([0, *map(len, kept[1:])])
+        start = starts_of(kept[1:])
         parents = [
             np.repeat(np.arange(len(sizes)), sizes) + (start[t - 1] if t else 0)
             for t, sizes in enumerate(kept[:-1])

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Complex128, Float64, Int64, int64_zeros
+from hedgerow.arrays import Bool, Complex128, Float64, Int64, int64_zeros, runs
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -114,7 +114,7 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
         return None
     source = np.repeat(np.arange(low.size), count)
     length = ((high - low) / count)[source]
-    start = low[source] + _ranks(count) * length
+    start = low[source] + runs(0, count) * length
     return start, start + length
 
 
@@ -212,13 +212,8 @@ def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64
     first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
     end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
     before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
-    count = np.maximum(end - np.maximum(first, before), 0)
-    return np.repeat(np.maximum(first, before), count) + _ranks(count)
-
-
-def _ranks(count: Int64) -> Int64:
-    """Return 0 .. count - 1 for each count, one after the other."""
-    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    fresh = np.maximum(first, before)
+    return runs(fresh, np.maximum(end - fresh, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def _groups(sums: Sums, keys: Int64) -> Iterable[Int64]:
     if (lookup := sums.lookup) is None:
         return [keys]
     node, cell = np.divmod(keys, sums.cells)
-    areas = lookup.partitions(sums.plan.tree.axes[lookup.axis].size(lookup.level))
+    areas = lookup.partitions(sums.area_nodes)
     return (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair, int64_zeros
+from hedgerow.arrays import Int64, IntPair, int64_zeros, starts_of
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
@@ -90,7 +90,7 @@ class SetPairs:
                     f"many; name fewer areas, or a lookup of coarser codes"
                 )
             pairs.append([number(nodes) for nodes in (first, second, *alone, both)])
-        start = np.cumsum([0, *map(len, members)])
+        start = starts_of(members)
         areas = pl.Series("area", map(str, range(len(members))), dtype=pl.String)
         lookup = Lookup(*where, areas, start, np.concatenate(members))
         return cls(Sums(plan, by, lookup), np.array(pairs))
@@ -145,8 +145,8 @@ def pairs_of_areas(
     Raises:
         ReleaseError: errors of these sums are unknown, or take too long.
     """
-    plan, axis = content.plan, content.plan.tree.axes[lookup.axis]
-    every = np.arange(axis.size(lookup.level))
+    plan, own = content.plan, Sums(content.plan, by, lookup)
+    every = np.arange(own.area_nodes)
     sets = [
         (lookup.members(one), every if other is None else lookup.members(other))
         for one, other in pairs
@@ -154,7 +154,6 @@ def pairs_of_areas(
     answered = SetPairs.of(plan, by, (lookup.axis, lookup.level), sets).answered(
         content, on_fraction
     )
-    own = Sums(plan, by, lookup)
     firsts = np.array([first for first, _ in pairs])
     return answered.labelled(
         own.labelled((firsts[:, None] * own.cells + np.arange(own.cells)).ravel())

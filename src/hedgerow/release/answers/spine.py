@@ -85,7 +85,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
             return of_areas.ravel() * self._is_open(sums)
         many, areas = prod(sums.sizes[1:]), [int64_zeros(1)]
         if lookup is not None:
-            areas = lookup.partitions(len(sums.keys[lookup.axis]))
+            areas = lookup.partitions(sums.area_nodes)
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
         label, variance = area * many + cell, np.zeros(len(numbers))
         attribute, across = np.divmod(across, sums.cells)

@@ -97,7 +97,7 @@ class Sums:
                 f"the areas are made of axis {axis.name!r}, so sums cannot be by one of its "
                 f"levels, too; name levels of the other axes"
             )
-        nodes = axis.size(self.lookup.level)
+        nodes = self.area_nodes
         if self.many > MOST_SUMS or nodes * self.cells > MOST_CELLS_SUMMED:
             raise ReleaseError(
                 f"sums over {len(self.lookup):,} areas of {nodes:,} nodes by {self.cells:,} "
@@ -139,6 +139,12 @@ class Sums:
     def many(self) -> int:
         """How many sums there are."""
         return self.cells if self.lookup is None else self.cells * len(self.lookup)
+
+    @property
+    def area_nodes(self) -> int:
+        """How many nodes areas are made of; 0 where there are none."""
+        areas = self.lookup
+        return 0 if areas is None else self.plan.tree.axes[areas.axis].size(areas.level)
 
     @property
     def is_cuboid(self) -> bool:
@@ -239,8 +245,8 @@ class Totals:
     @classmethod
     def of(cls, sums: Sums, numbers: Int64, kind: type[np.generic] = np.float64) -> "Totals":
         """Return sums of nothing."""
-        nodes = 0 if sums.lookup is None else len(sums.keys[sums.lookup.axis])
-        return cls(sums, numbers, np.zeros(nodes * sums.cells or len(numbers) + 1, dtype=kind))
+        held = sums.area_nodes * sums.cells or len(numbers) + 1
+        return cls(sums, numbers, np.zeros(held, dtype=kind))
 
     def add(self, keys: Int64, values: Array) -> None:
         """Add values of cells, each once."""

@@ -354,8 +354,7 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     each = zip(cuboid, sums.groups, np.unravel_index(cell, sums.sizes), strict=True)
     weights = [(k, (groups.number == place).astype(np.float64)) for k, groups, place in each]
     if lookup is not None:
-        nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
-        inside = np.bincount(lookup.members(area), minlength=nodes).astype(np.float64)
+        inside = np.bincount(lookup.members(area), minlength=sums.area_nodes).astype(np.float64)
         weights[lookup.axis] = cuboid[lookup.axis], inside
     return weights
 
@@ -371,7 +370,7 @@ def _groups(sums: Sums) -> Iterator[tuple[int, list[Float64 | None]]]:
     if (lookup := sums.lookup) is None:
         yield 0, beside
         return
-    nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
+    nodes = sums.area_nodes
     at_once = max(1, A_TIME // (nodes + sums.cells))
     for begin in range(0, len(lookup), at_once):
         some = range(begin, min(begin + at_once, len(lookup)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, int64_zeros
+from hedgerow.arrays import Float64, Int64, Levels, int64_zeros, sums_before
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_ROWS_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
@@ -139,7 +139,7 @@ def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 
 def _bar(sure: Int64) -> str:
     """Return parts of a whole side by side, for those who see them: SVG."""
-    ends = np.concatenate([[0], np.cumsum(sure)]) * (BAR / sure.sum())
+    ends = sums_before(sure) * (BAR / sure.sum())
     parts = (
         f'<rect class="{key}" x="{first:.1f}" width="{last - first:.1f}" height="14"/>'
         for key, first, last in zip(RELIABILITY, ends, ends[1:], strict=False)

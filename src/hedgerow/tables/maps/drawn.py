@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros
-from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_of
+from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following
 
 FULL_TURN = 360.0
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])

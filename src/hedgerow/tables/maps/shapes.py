@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, run_starts, runs, starts_of
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.text import Json
@@ -54,17 +54,10 @@ class Topology:
         joint = _junctions(key, key[after])
         # where each ring is to begin: at a junction; else at its least point, as its twin
         rank = np.where(joint, key - (1 << 62), key)
-        at = np.flatnonzero(
-            rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start))
-        )
+        at = np.flatnonzero(rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), size))
         # the points of all rings in order, each ring turned to begin at a point of its own
-        begin, length = np.repeat(start[:-1], size), np.repeat(size, size)
-        place = (
-            np.arange(start[-1])
-            - begin
-            + np.repeat(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
-        )
-        order = np.asarray(begin + place % length)
+        place = runs(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
+        order = np.repeat(start[:-1], size) + place % np.repeat(size, size)
         key, joint, points, ring = key[order], joint[order], points[order], ring[order]
         edge = _edges(key, key[after])
         is_first = joint.copy()
@@ -118,11 +111,6 @@ def following(start: Int64) -> Int64:
     return after
 
 
-def starts_of(parts: Sequence[Int64]) -> Int64:
-    """Return where each part begins once they stand behind each other: int64 (parts + 1)."""
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
@@ -140,8 +128,7 @@ def _junctions(key: Int64, following: Int64) -> Bool:
 def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> IntPair:
     """Return the points of some runs, each with the point after it, and where each begins."""
     size = end - first + 1
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    at = np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(first, size)
+    start, at = run_starts(size), runs(first, size)
     at[start[1:] - 1] = after[end - 1]
     return points[at], start
 
