@@ -1,6 +1,6 @@
 """The arrays that modules pass to each other, by the type of their elements."""
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,17 @@ Complex128 = NDArray[np.complex128]
 IntPair = tuple[Int64, Int64]
 FloatPair = tuple[Float64, Float64]
 """Two arrays that go together: numbers and counts, lower and upper ends, rows and columns."""
+FloatTriple = tuple[Float64, Float64, Float64]
+WithGradient = tuple[float, Float64]
+"""A value, and its derivatives by all that it depends on."""
+IntArrays = tuple[Int64, ...]
+FloatArrays = tuple[Float64, ...]
+"""One array for each of several levels, axes or steps."""
+Numbers = Sequence[float] | Float64
 Codes = tuple[Int32, ...]
 """Of listed cells the node on each axis: one array an axis."""
+CellNumbers = tuple[Codes, Int64]
+"""Listed cells, and a number of each: its count, or its place elsewhere."""
 
 Sizes = tuple[int, ...]
 """Whole numbers in their order: one size an axis or level, a place among others."""
@@ -32,6 +41,7 @@ OfCuboids = Mapping[Levels, float]
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
 
+IntTables = dict[Levels, Int64]
 Tables = dict[Levels, Float64]
 """The same, to be added to or overwritten."""
 
@@ -60,7 +70,7 @@ def some_of(codes: Codes, which: Integers | Bool | slice) -> Codes:
     return tuple(code[which] for code in codes)
 
 
-def row_by_row(codes: Codes) -> tuple[Codes, Int64]:
+def row_by_row(codes: Codes) -> CellNumbers:
     """Return listed cells by the first axis, then by the next, and the place where each stood."""
     order = np.lexsort(codes[::-1])
     return some_of(codes, order), order

@@ -17,7 +17,15 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, run_numbers, sums_before
+from hedgerow.arrays import (
+    Float64,
+    FloatArrays,
+    FloatPair,
+    Int64,
+    IntArrays,
+    run_numbers,
+    sums_before,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
 
@@ -33,8 +41,8 @@ class CutError:
         total_variance: V, records²; 0 where the total is public.
     """
 
-    family_start: tuple[Int64, ...]
-    before: tuple[Float64, ...]
+    family_start: IntArrays
+    before: FloatArrays
     fraction: Float64
     total_variance: float
 

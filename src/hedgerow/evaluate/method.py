@@ -1,6 +1,6 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -93,6 +93,9 @@ class CuboidCounts:
         both = CuboidCounts(number, one + two)
         is_sparse = number is None or 2 * len(number) < cells
         return both if is_sparse else CuboidCounts(None, both.dense(cells))
+
+
+Counted = Mapping[Levels, CuboidCounts]
 
 
 def sum_to_cuboid(tree: Tree, table: Int64, levels: Levels, given: Levels) -> Int64:

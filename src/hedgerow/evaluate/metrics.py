@@ -5,7 +5,6 @@ Confidential where the table is: how many cells have which size follows from the
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,9 +49,7 @@ def true_cells(counts: Counts, levels: Levels) -> Leaves:
     return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
 
 
-def with_depths(
-    tree: Tree, cuboids: Sequence[Levels], rows: Iterable[Mapping[str, Any]]
-) -> pl.DataFrame:
+def with_depths(tree: Tree, cuboids: Sequence[Levels], rows: Iterable[Json]) -> pl.DataFrame:
     """Return one row a cuboid, along a chain with its ``depth`` in front."""
     if tuple(cuboids) == tree.chain:
         rows = [{"depth": depth, **row} for depth, row in enumerate(rows)]

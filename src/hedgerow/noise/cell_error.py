@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import erfcx
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, FloatTriple
 from hedgerow.declared import Real
 from hedgerow.errors import NoiseError
 
@@ -117,7 +117,7 @@ def _end_terms(order: int) -> tuple[Polynomial, ...]:
     return tuple(scaled_slope(i, term) - term for i, term in enumerate(first, start=1))
 
 
-def _scaled(rho: float, counts: Float64) -> tuple[Float64, Float64, Float64]:
+def _scaled(rho: float, counts: Float64) -> FloatTriple:
     """Return counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
     z = np.minimum(counts * sqrt(2 * rho), _FAR)
     return z, np.exp(-z * z / 2) / sqrt(2 * pi), sqrt(pi / 2) * erfcx(z / sqrt(2))

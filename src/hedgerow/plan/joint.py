@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, CuboidList, Float64, Int64, Levels, OfCuboids
+from hedgerow.arrays import CellNumbers, Codes, CuboidList, Float64, Levels, OfCuboids
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -94,7 +94,7 @@ class Joint(Design):
         """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
 
-    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
+    def codes_of(self, cuboid: Levels) -> CellNumbers:
         """Return the cells of such a cuboid that may hold records, row by row, and their places."""
         codes = np.indices(self.shape.shape(cuboid), dtype=np.int32)
         return tuple(code.ravel() for code in codes), np.arange(self.shape.cells(cuboid))

@@ -51,7 +51,7 @@ from hedgerow.plan.describe import (
 from hedgerow.plan.design import Design
 from hedgerow.plan.efficiency.efficiency import Efficiency, efficiency_of
 from hedgerow.plan.facts.constraints import Constraints, constraints_of, describe_facts
-from hedgerow.plan.facts.facts import Fact
+from hedgerow.plan.facts.facts import Facts
 from hedgerow.plan.facts.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
@@ -124,7 +124,7 @@ class Plan:
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
     importance: Importance = field(default_factory=PerLevel)
-    facts: tuple[Fact, ...] = ()
+    facts: Facts = ()
     description: Description = field(default_factory=Description)
     chosen: Texts = ()
     rule: Allocation | None = None

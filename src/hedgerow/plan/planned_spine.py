@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from hedgerow.arrays import (
+    CellNumbers,
     Codes,
     Float64,
     Int64,
@@ -102,7 +103,7 @@ class PlannedSpine(Spine, Joint):
         kinds, times = np.unique(reaches, axis=0, return_counts=True)
         return self.model.support.count_pairs(cuboid[0], kinds, times)
 
-    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
+    def codes_of(self, cuboid: Levels) -> CellNumbers:
         """Return the cells of a cuboid that public facts do not rule out, row by row.
 
         Returns:

@@ -20,7 +20,7 @@ from hedgerow.arrays import (
     Codes,
     CuboidList,
     Float64,
-    Int64,
+    IntTables,
     Levels,
     OfCuboids,
     Tables,
@@ -322,9 +322,7 @@ class PlannedTables(Joint):
             given[self.public_margin] = estimates[self.public_margin]
         return estimates | self.solver.estimates(given, [c for c in every if c not in estimates])
 
-    def settled(
-        self, tables: Tables, estimates: ByCuboid, exact: Mapping[Levels, Int64]
-    ) -> dict[Levels, Int64]:
+    def settled(self, tables: Tables, estimates: ByCuboid, exact: IntTables) -> IntTables:
         """Return whole counts of all that is settled, each the sum of every finer one.
 
         Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
+from hedgerow.arrays import CellNumbers, Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
 from hedgerow.release.descent.nodes import cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.tables.counts import Counts
@@ -87,7 +87,7 @@ def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:
     return work
 
 
-def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> tuple[Codes, Int64]:
+def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> CellNumbers:
     """Return the codes and counts of rows; those of a fault count nothing."""
     names = [f"leaf{a}" for a in range(len(tree.axes))]
     numbers = [rows[name].fill_null(0).to_numpy(zero_copy_only=False) for name in [*names, "n"]]

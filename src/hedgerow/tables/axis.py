@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Bool, Int32, Int64, Sizes
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes
 from hedgerow.errors import (
     TableError,
     as_list,
@@ -78,7 +78,7 @@ class Axis:
     levels: Texts
     columns: Texts
     labels: tuple[pl.Series, ...]
-    child_start: tuple[Int64, ...]
+    child_start: IntArrays
     not_stated: str | None = None
     from_table: bool = False
     attribute: bool = False

@@ -25,7 +25,7 @@ from math import inf, prod
 import numpy as np
 from scipy.sparse import csr_array
 
-from hedgerow.arrays import Array, Float64, FloatPair, Int64
+from hedgerow.arrays import Array, Float64, FloatArrays, FloatPair, FloatTriple, Int64, Numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
@@ -50,15 +50,13 @@ class AxisSquares:
 
     shape: AxisShape
     own: Float64
-    combined: tuple[Float64, ...]
-    family: tuple[Float64, ...]
-    share: tuple[Float64, ...]
-    final: tuple[Float64, ...]
+    combined: FloatArrays
+    family: FloatArrays
+    share: FloatArrays
+    final: FloatArrays
 
     @classmethod
-    def of(
-        cls, shape: AxisShape, own: Sequence[float] | Float64, *, public: int | None = None
-    ) -> "AxisSquares":
+    def of(cls, shape: AxisShape, own: Numbers, *, public: int | None = None) -> "AxisSquares":
         """Go up and down the axis once.
 
         Args:
@@ -203,7 +201,7 @@ class AxisSquares:
             squares.insert(0, here)
         return squares
 
-    def coefficients(self, level: int, exact: int) -> tuple[Float64, Float64, Float64]:
+    def coefficients(self, level: int, exact: int) -> FloatTriple:
         """Return τ of each node of a level, by the level of the noise: float64 (nodes, levels).
 
         For sums w, w' of nodes τ(w, w', l) is the sum over level l of the products of their
@@ -250,9 +248,7 @@ class AxisSquares:
         of_sums, explained = ((w * self.covariances(k, w)[k]).sum(axis=0) for k, w in both)
         return of_sums, explained
 
-    def coefficients_of(
-        self, level: int, exact: int, weights: Float64
-    ) -> tuple[Float64, Float64, Float64]:
+    def coefficients_of(self, level: int, exact: int, weights: Float64) -> FloatTriple:
         """Return τ of sums over a level as `coefficients` does of nodes: float64 (sums, levels)."""
         one, other = (level, weights), self.explaining(level, weights, exact)
         return self.products(one, one), self.products(one, other), self.products(other, other)

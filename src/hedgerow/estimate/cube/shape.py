@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Array, CuboidList, Float64, Int64, Levels, Sizes, run_numbers
+from hedgerow.arrays import Array, CuboidList, Float64, Int64, IntArrays, Levels, Sizes, run_numbers
 from hedgerow.errors import EstimateError
 
 
@@ -32,7 +32,7 @@ class AxisShape:
         given: for each level of the axis as it was given, the level here that has its nodes.
     """
 
-    child_start: tuple[Int64, ...]
+    child_start: IntArrays
     given: Sizes
 
     @classmethod

@@ -38,7 +38,17 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntPair, int64_zeros, run_of, run_starts, runs
+from hedgerow.arrays import (
+    Float64,
+    FloatArrays,
+    Int64,
+    IntArrays,
+    IntPair,
+    int64_zeros,
+    run_of,
+    run_starts,
+    runs,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.matrices import (
     Blocks,
@@ -102,7 +112,7 @@ class Component:
 
     support: Support
     width: Int64
-    start: tuple[Int64, ...]
+    start: IntArrays
     combined: list[Float64]
     joined: list[Float64]
     total_weight: float | None
@@ -189,7 +199,7 @@ class Component:
         return self.combined[0].reshape(groups, -1) if self.start else np.diag(self.combined[0])
 
     @cached_property
-    def family(self) -> tuple[Float64, ...]:
+    def family(self) -> FloatArrays:
         """V of every block: for each level but the last float64 (entries)."""
         families = tuple(map(np.zeros_like, self.joined))
         for level, whole in enumerate(families):
@@ -198,7 +208,7 @@ class Component:
         return families
 
     @cached_property
-    def final(self) -> tuple[Float64, ...]:
+    def final(self) -> FloatArrays:
         """F of every block: for each level float64 (entries)."""
         covariances = [self.combined[0]]
         if self.total_weight is not None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntPair
+from hedgerow.arrays import Float64, FloatPair, FloatTriple, Int32, Int64, IntPair
 from hedgerow.kernels import kernel
 
 Blocks: TypeAlias = tuple[Int64, Int64]
@@ -68,7 +68,7 @@ def combine(
 def finish(
     blocks: tuple[Blocks, Blocks],
     above: IntPair,
-    family: tuple[Float64, Float64, Float64],
+    family: FloatTriple,
     combined: Float64,
     final: Float64,
     first: int,
@@ -182,7 +182,7 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
 def add_squares(
     blocks: Blocks,
     place: tuple[Int64, Int32],
-    tables: tuple[Float64, Float64, Float64],
+    tables: FloatTriple,
     sums: Float64,
 ) -> None:
     """Add (B - B_p E) C (B - B_p E)ᵀ of each block.

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, IntPair, int64_zeros, run_starts, runs
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel
@@ -108,12 +108,12 @@ class Support:
     spine: AxisShape
     tree: AxisShape
     widths: Int64
-    start: tuple[Int64, ...]
+    start: IntArrays
     group: tuple[Int32, ...]
-    parent: tuple[Int64, ...]
-    low: tuple[Int64, ...]
-    high: tuple[Int64, ...]
-    cell: tuple[Int64, ...]
+    parent: IntArrays
+    low: IntArrays
+    high: IntArrays
+    cell: IntArrays
 
     @classmethod
     def of(
@@ -276,7 +276,7 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
 
 def _tightened(
     keys: Sequence[Int64], parent: Sequence[Int64], groups: int, bounds: Iterable[Bounds]
-) -> tuple[tuple[Int64, ...], tuple[Int64, ...]]:
+) -> tuple[IntArrays, IntArrays]:
     """Return the bounds of all rows, those of the rows below included.
 
     Raises:

@@ -13,12 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatTriple, Int64, Numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
-
-Numbers = Sequence[float] | Float64
 
 
 def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
@@ -298,7 +296,7 @@ def _go_backwards(
     variances: Both,
     parents: Both,
     by_total: Float64,
-    out: tuple[Float64, Float64, Float64],
+    out: FloatTriple,
 ) -> None:
     """Differentiate `_go_down` of sums: add to the adjoints of the parents' sums, of u and of S."""
     (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents

@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     Float64,
     FloatPair,
     Int64,
+    IntArrays,
     Integers,
     UInt64,
     int64_zeros,
@@ -205,7 +206,7 @@ def level_shapes(child_starts: Sequence[Int64]) -> tuple[LevelShapes, ...]:
 
 def classes_of_nodes(
     child_starts: Sequence[Int64], *, subtrees: bool
-) -> tuple[tuple[LevelShapes, ...], tuple[Int64, ...]]:
+) -> tuple[tuple[LevelShapes, ...], IntArrays]:
     """Return the classes of the nodes of every level of an axis, and the class of each node.
 
     Two nodes are of one class if their ancestors are families of the same sizes, and, with

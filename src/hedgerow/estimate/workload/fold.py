@@ -23,6 +23,7 @@ from hedgerow.arrays import (
     CuboidList,
     Float64,
     Int64,
+    IntArrays,
     Levels,
     Sizes,
     int64_zeros,
@@ -76,7 +77,7 @@ class Fold:
         return self._nodes(self.batch)
 
     @cached_property
-    def starts(self) -> tuple[Int64, ...]:
+    def starts(self) -> IntArrays:
         """For each dimension int64 (parents + 1): where the children of each parent begin."""
         starts = [run_starts(np.bincount(up)) for up in self._parents]
         inner = int(starts[0][-1])
@@ -85,7 +86,7 @@ class Fold:
         return tuple(starts)
 
     @cached_property
-    def parents(self) -> tuple[Int64, ...]:
+    def parents(self) -> IntArrays:
         """For each dimension int64 (nodes, row by row): the number of each node's parent."""
         first, *others = self._parents
         above = self._nodes(self.groups[0], self.covers[0])

@@ -33,7 +33,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, CuboidList, Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, CuboidList, Float64, Int64, IntTables, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.shape import (
@@ -227,9 +227,9 @@ def settle(
     shape: CubeShape,
     lattice: Lattice,
     estimates: ByCuboid,
-    exact: Mapping[Levels, Int64] | None = None,
+    exact: IntTables | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Levels, Int64]:
+) -> IntTables:
     """Return whole counts, none negative, each element the sum of every table that refines it.
 
     Args:
@@ -260,11 +260,11 @@ def settle_in_order(
     shape: CubeShape,
     lattice: Lattice,
     estimates: ByCuboid,
-    exact: Mapping[Levels, Int64] | None = None,
+    exact: IntTables | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Levels, Int64]:
+) -> IntTables:
     """Return the counts as they are settled, targets before they are summed up: see `settle`."""
-    counts: dict[Levels, Int64] = {}
+    counts: IntTables = {}
     for element in lattice.elements:
         exact_cuboid = next((c for c in exact or () if is_within(element, c)), None)
         if exact_cuboid is None:
@@ -284,7 +284,7 @@ def _settled(
     lattice: Lattice,
     cuboid: Levels,
     table: Float64,
-    coarse: Mapping[Levels, Int64],
+    coarse: IntTables,
     of_axis: AxisWeights | None,
 ) -> Int64:
     """Return the counts of an element, by how many covers it has."""

@@ -13,6 +13,7 @@ import polars as pl
 from hedgerow.arrays import Bool, Levels
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
+    Counted,
     CuboidCounts,
     Method,
     Released,
@@ -74,7 +75,7 @@ class Table:
     """
 
     counts: Counts
-    published: Mapping[Levels, CuboidCounts]
+    published: Counted
     sums: Mapping[Levels, tuple[CuboidCounts, Levels]]
     targets: Targets
 
@@ -115,7 +116,7 @@ class Table:
         yield FOUND, "from tables' differences", self.targets.differenced(released)
         yield FOUND, f"from {2 * SUMS} sums to order", self.targets.to_order(method, released, bits)
 
-    def _apart(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _apart(self, released: Counted) -> float:
         """Return the share of totals above 0 that are not published as their cells' sum.
 
         Of those that have a number, as all their cells have.
@@ -131,13 +132,13 @@ class Table:
             apart.append((whole.at(number) != parts)[has_numbers])
         return _share(apart)
 
-    def _blank(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _blank(self, released: Counted) -> float:
         """Return the share of the cells above 0 that have no number."""
         return _share(
             [is_withheld(released[k], true.numbers) for k, true in self.published.items()]
         )
 
-    def _false(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _false(self, released: Counted) -> float:
         """Return the share of the cells with a number above 0 that are truly 0."""
         shown = [released[k].numbers[released[k].values > 0] for k in self.published]
         truths = self.published.values()

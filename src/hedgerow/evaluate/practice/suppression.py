@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
 from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, run_starts
-from hedgerow.evaluate.method import CuboidCounts, Released
+from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
     Practice,
@@ -61,7 +61,7 @@ class TiedCells:
     sign: Int64
 
     @classmethod
-    def of(cls, tree: Tree, true: Mapping[Levels, CuboidCounts]) -> "TiedCells":
+    def of(cls, tree: Tree, true: Counted) -> "TiedCells":
         """Return the cells of cuboids with their sums."""
         ends = run_starts(np.array([len(cells.values) for cells in true.values()]))
         start = {k: slice(*ends[i : i + 2]) for i, k in enumerate(true)}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import CuboidList, Float64, Levels, Sizes
+from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes
 from hedgerow.declared import Real
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -407,7 +407,7 @@ FINE_PARTS = 10**6
 """Or of this, where what is made least is not flat at its least: finer ones take long to price."""
 
 
-def rounded_shares(shares: Sequence[float] | Float64, parts: int = PARTS) -> ByDepth:
+def rounded_shares(shares: Numbers, parts: int = PARTS) -> ByDepth:
     """Return shares in multiples of 1/10,000, or other parts, that sum to exactly 1; None for 0.
 
     By largest remainders: each positive share gets one part, and of the rest what it is due.

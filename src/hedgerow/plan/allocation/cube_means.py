@@ -27,8 +27,8 @@ from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair, Levels, Si
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.estimate.tree.shapes import Shapes
-from hedgerow.plan.allocation.allocation import Problem, of_whole
-from hedgerow.plan.allocation.means import Along, Back, Means, NamedMeans, Part
+from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
+from hedgerow.plan.allocation.means import Along, Back, Means, NamedMeans
 from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.cuboids import Survivors
@@ -283,7 +283,7 @@ class CubeMeans(Means):
         wanted = (own ** (1 / (1 + self.power)) for own in factors)
         return np.concatenate([own / own.sum() for own in wanted])
 
-    def exact(self, problem: Problem, rounded: list[tuple[Part, ...]]) -> tuple[Part, ...]:
+    def exact(self, problem: Problem, rounded: list[ByDepth]) -> ByDepth:
         """Return the products of shares of levels, divided by what is measured of it all."""
         names = (axis.name for axis in problem.tree.axes)
         each = ([share or Fraction(0) for share in own] for own in rounded)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from hedgerow.arrays import Float64, FloatPair, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, WithGradient
 from hedgerow.plan.allocation.allocation import FINE_PARTS, PARTS
 from hedgerow.plan.allocation.means import Means
 
@@ -37,14 +37,14 @@ class Objective(ABC):
     sharp: float = 1.0
     parts: ClassVar[int] = FINE_PARTS
 
-    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+    def at(self, means: Means, shares: Float64) -> WithGradient:
         """Return the smooth function, and its derivatives by shares."""
         variances, back = means.variances(shares)
         value, slope = self.smooth(variances)
         return value, back(slope)
 
     @abstractmethod
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the smooth function of variances, and its derivatives by them."""
 
     @abstractmethod
@@ -71,11 +71,11 @@ class Total(Objective):
     parts: ClassVar[int] = PARTS
     costs: Float64
 
-    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+    def at(self, means: Means, shares: Float64) -> WithGradient:
         """Return the sum, and its derivatives by shares."""
         return means.total(shares, self.costs)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the sum, and its derivatives."""
         return self.reached(variances), self.costs
 
@@ -111,7 +111,7 @@ class Largest(Objective):
         with np.errstate(divide="ignore"):
             return self.logs + self.sharp * np.log(self.costs * variances)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the p-norm, and its derivatives."""
         terms = self._terms(variances)
         norm = float(np.exp(logsumexp(terms) / self.sharp))
@@ -187,7 +187,7 @@ class Within(Objective):
             slope = slope + sign * shown / np.repeat(sums, times)
         return penalty, slope
 
-    def _pairs(self, variances: Float64) -> tuple[float, Float64]:
+    def _pairs(self, variances: Float64) -> WithGradient:
         """Return ln ΣP, and its derivatives by p times the logarithms of chosen variances."""
         penalty, slope = self._penalties(variances)
         most = penalty.max()
@@ -195,7 +195,7 @@ class Within(Objective):
         whole, times = shown.sum(), np.diff(self.first, append=len(self.chosen))
         return float(most + np.log(whole)), slope * np.repeat(shown / whole, times)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return F (1 + ΣP/p), or (ΣP)^(1/p), and its derivatives."""
         whole, by_logs = self._pairs(variances)
         slope = np.zeros(len(variances))

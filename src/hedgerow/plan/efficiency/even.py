@@ -22,7 +22,7 @@ from functools import reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels, OfCuboids
+from hedgerow.arrays import Float64, FloatArrays, Levels, OfCuboids
 from hedgerow.errors import PlanError
 from hedgerow.plan.efficiency.traces import ONE_CELL
 from hedgerow.tables.tree import Tree
@@ -50,7 +50,7 @@ class Even:
     """
 
     cells: float
-    sizes: tuple[Float64, ...]
+    sizes: FloatArrays
     importance: Float64
     places: Mapping[Levels, Levels]
 

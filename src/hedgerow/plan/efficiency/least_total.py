@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, OfCuboids, runs
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, runs
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -126,7 +126,7 @@ class _AxisProblem:
     """
 
     branches: Branches
-    other_sizes: tuple[Int64, ...]
+    other_sizes: IntArrays
     importance: Float64
     places: Mapping[Levels, Levels]
 
@@ -134,7 +134,7 @@ class _AxisProblem:
     def of(
         cls,
         families: Sequence[Int64],
-        other_sizes: tuple[Int64, ...],
+        other_sizes: IntArrays,
         importance: OfCuboids,
         places: Mapping[Levels, Levels],
     ) -> "_AxisProblem":

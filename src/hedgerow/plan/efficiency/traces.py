@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Sizes, starts_of
+from hedgerow.arrays import Float64, FloatTriple, Int64, Sizes, starts_of
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -202,7 +202,7 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
     tree: tuple[Int64, Int64, Int64],
     problem: tuple[Float64, Float64, Float64, Float64],
     pairs: tuple[float, float, float],
-    out: tuple[Float64, Float64, Float64],
+    out: FloatTriple,
 ) -> None:
     """Add up log det(I + LG/t) and its derivatives at some points t, weighted for the integral."""
     # Up: F of a subtree is 1ᵀ(D⁻¹ + G/t)⁻¹1 over its leaves, r the sum of the children's, and a

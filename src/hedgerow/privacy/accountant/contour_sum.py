@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Complex128, Float64, Int64, int64_zeros, runs
+from hedgerow.arrays import Bool, Complex128, Float64, FloatTriple, Int64, int64_zeros, runs
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -260,7 +260,7 @@ def _sum(terms: Float64) -> float:
     return math.fsum(np.add.reduceat(terms, np.arange(0, terms.size, _BLOCK)))
 
 
-def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
+def _polar(product: Product, height: Float64) -> FloatTriple:
     """Return modulus and angle of the product at each height, and a bound of its error.
 
     With u the unit round-off, the angle t · step, less its turns, is right to 7u|t · step|. It

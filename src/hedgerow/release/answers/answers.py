@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import CellNumbers, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
@@ -99,7 +99,7 @@ class Answers(ABC, Generic[Own]):
         return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, int64_zeros
+from hedgerow.arrays import CellNumbers, Float64, Int64, Levels, int64_zeros
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -74,7 +74,7 @@ class ChainAnswers(Answers[PlannedChain]):
             for depth, levels in by_depth.items()
         }
 
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
         nodes, _ = measured_nodes(content.stored, self.design.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]

@@ -25,7 +25,7 @@ import numpy as np
 
 from hedgerow.arrays import (
     Array,
-    Codes,
+    CellNumbers,
     Float64,
     Int64,
     Levels,
@@ -116,7 +116,7 @@ class JointAnswers(Answers[Both]):
             wanted_sums.append((Sums.of(self.plan, levels), numbers))
         return dict(zip(wanted, self.estimates(source, wanted_sums), strict=True))
 
-    def places(self, levels: Levels, listed: NodesOf) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> CellNumbers:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
 
         Args:
@@ -126,7 +126,7 @@ class JointAnswers(Answers[Both]):
         del listed
         return self.design.codes_of(self.design.shape.given(levels))
 
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the measured cells of a cuboid, row by row, and their noisy counts."""
         codes, order = self.places(levels, content.nodes)
         return codes, self._in_order(levels, content.measured[levels], order)
@@ -240,7 +240,7 @@ class JointAnswers(Answers[Both]):
 class TablesAnswers(JointAnswers[PlannedTables]):
     """Those of tables that are held in memory."""
 
-    def places(self, levels: Levels, listed: NodesOf) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> CellNumbers:
         """Return the measured cells of a cuboid: all, or those below positive counts."""
         joint = self.design
         cuboid = joint.shape.given(levels)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels, int64_zeros
+from hedgerow.arrays import Codes, Int32, Int64, IntArrays, Levels, int64_zeros
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
@@ -182,7 +182,7 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
 
 
 @kernel
-def _add_leaves(table: Int64, steps: tuple[Int64, ...], codes: Codes, values: Int64) -> None:
+def _add_leaves(table: Int64, steps: IntArrays, codes: Codes, values: Int64) -> None:
     """Add each leaf's count to its cell, modulo 2⁶⁴."""
     for leaf in range(len(values)):
         cell = 0

@@ -23,7 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, Tables, row_by_row, some_of
+from hedgerow.arrays import Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -185,7 +185,7 @@ class SpineFlow(PlannedFlow[Joint]):
         """The confidential table in the order of the spine."""
         return cast("Counts", self.source.counts).by_first_axis()
 
-    def _drawn(self, part: Part) -> dict[Levels, Int64]:
+    def _drawn(self, part: Part) -> IntTables:
         """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
         joint, spine = self.design, self.spine
         support, job = spine.model.support, spine.job_of(part)
@@ -230,6 +230,6 @@ class SpineFlow(PlannedFlow[Joint]):
         return Nodes(codes, values, estimate, joint.variances_at(cuboid, codes))
 
 
-def as_floats(drawn: dict[Levels, Int64]) -> Tables:
+def as_floats(drawn: IntTables) -> Tables:
     """Return noisy counts as floats."""
     return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}

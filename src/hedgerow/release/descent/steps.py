@@ -6,7 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, IntPair, Levels, run_of, run_starts, runs
+from hedgerow.arrays import (
+    CellNumbers,
+    Codes,
+    Int32,
+    Int64,
+    IntPair,
+    Levels,
+    run_of,
+    run_starts,
+    runs,
+)
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
@@ -125,7 +135,7 @@ class Families:
         sizes = np.diff(self.start)[parents]
         return runs(self.start[parents], sizes), run_starts(sizes)
 
-    def codes(self, cells: Int64) -> tuple[Codes, Int64]:
+    def codes(self, cells: Int64) -> CellNumbers:
         """Return the codes of some children, and where those of each parent begin among them.
 
         Args:

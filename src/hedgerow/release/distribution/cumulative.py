@@ -10,7 +10,16 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair, int64_zeros, run_of
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    IntPair,
+    int64_zeros,
+    run_of,
+)
 from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.plan import cumulative_error
@@ -205,7 +214,7 @@ class Cumulative:
         low, high = ((each - ranks).astype(np.float64) for each in self.before(confidence))
         return np.where(known, low, estimate - reach), np.where(known, high, estimate + reach)
 
-    def quantiles(self, q: float, confidence: Confidence) -> tuple[Float64, Float64, Float64]:
+    def quantiles(self, q: float, confidence: Confidence) -> FloatTriple:
         """Return what a part q of the records does not exceed, and the interval of the true value.
 
         The interval spans the bins in which the true quantile can be by the intervals of

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Float64, Int32, Int64, IntArrays, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BYTES_OF_A_BLOCK
@@ -81,7 +81,7 @@ class Cells:
         others: the other intervals that a reader can choose.
     """
 
-    places: tuple[Int64, ...]
+    places: IntArrays
     flat: Int64
     counts: Int64
     low: Int64

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair
+from hedgerow.arrays import IntArrays, IntPair
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes, in_order
@@ -35,7 +35,7 @@ def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
     return codes
 
 
-def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
+def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], IntArrays]:
     """Return labels and child ranges of every level from the paths of the leaves.
 
     A path that occurs again counts once.

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64, Sizes, int64_zeros
+from hedgerow.arrays import Int32, Int64, IntArrays, Sizes, int64_zeros
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
@@ -144,7 +144,7 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
 
 def nest_product(
     leaves: pl.DataFrame, levels: Sequence[str], column_ends: Sequence[int], subject: str
-) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...], Product]:
+) -> tuple[tuple[pl.Series, ...], IntArrays, Product]:
     """Return labels and child ranges of every level, and what each tells.
 
     Args:

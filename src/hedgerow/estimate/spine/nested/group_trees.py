@@ -16,7 +16,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, FloatPair, Int32, Int64, run_starts
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntArrays,
+    Numbers,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
@@ -45,7 +55,7 @@ class GroupTrees:
 
     squares: AxisSquares
     group_level: int
-    start: tuple[Int64, ...]
+    start: IntArrays
     leaf: Int32
 
     @classmethod
@@ -54,7 +64,7 @@ class GroupTrees:
         attribute: AxisShape,
         group_level: int,
         zero_leaves: Bool,
-        own: Sequence[float] | Float64,
+        own: Numbers,
     ) -> "GroupTrees":
         """Return the trees below the nodes of a level of an attribute axis.
 

@@ -31,6 +31,7 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     Levels,
+    Numbers,
     OfCuboids,
     run_starts,
 )
@@ -78,8 +79,8 @@ class Nested(Model):
         has: IntPair | None,
         bounds: Sequence[Bounds],
         zero_leaves: Bool,
-        spine_variances: Sequence[float] | Float64,
-        attribute_variances: Sequence[float] | Float64,
+        spine_variances: Numbers,
+        attribute_variances: Numbers,
         *,
         total_known: bool,
         noise: OfCuboids | None = None,
@@ -203,7 +204,7 @@ class Nested(Model):
         return settle_below(self.components, self.trees, (part, level), said, above)
 
 
-def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:
+def _checked(variances: Numbers, axis: AxisShape) -> Float64:
     """Return an axis's variances: float64 (levels).
 
     Raises:
