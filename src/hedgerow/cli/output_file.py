@@ -143,9 +143,9 @@ def _names(axis: Axis) -> set[str]:
     return names | {f"{axis.name}.{name}" for name in names}
 
 
-def pairs(words: Sequence[str], option: str, example: str) -> TextByName:
+def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: TextByName = {}
+    values: dict[str, str] = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from hedgerow.text import Json, Texts
+from hedgerow.text import Json, TextByName, Texts
 
-Text = str | Mapping[str, str]
+Text = str | TextByName
 
 USUAL = "en"
 FORMS = {"one", "other"}

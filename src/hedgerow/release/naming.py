@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 
 from hedgerow.arrays import Levels
 from hedgerow.declared import check_known
@@ -14,7 +13,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 
-def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
+def levels_of(tree: Tree, levels: TextByName) -> Levels:
     """Return the level of each axis, 0 for those that are not named and so summed over.
 
     Raises:
@@ -24,7 +23,7 @@ def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
                  for axis in tree.axes)  # fmt: skip
 
 
-def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
+def label_columns(plan: Plan, levels: TextByName) -> list[str]:
     """Return the label columns of axis → level, in the order in which its axes are named.
 
     Raises:
@@ -40,7 +39,7 @@ def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
     return columns
 
 
-def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
+def is_off_tree(plan: Plan, levels: TextByName) -> bool:
     """Return whether columns of attributes are named where a cuboid names levels."""
     return any(
         axis.attribute and axis.name in levels and levels[axis.name] not in axis.levels

@@ -37,6 +37,7 @@ from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
@@ -217,8 +218,8 @@ class Release:
         *,
         column: str | None = None,
         names: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence | None = USUAL,
     ) -> pl.DataFrame:
         """Return sums over areas of your own, such as constituencies or catchments.
@@ -254,13 +255,13 @@ class Release:
 
     def ratio(  # noqa: PLR0913 - the parts of one question
         self,
-        numerator: Mapping[str, str] | str | None = None,
-        denominator: Mapping[str, str] | str | Any | None = None,
+        numerator: TextByName | str | None = None,
+        denominator: TextByName | str | Any | None = None,
         *,
         areas: Any = None,
         column: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence = USUAL,
         all: bool = False,  # noqa: A002 - as in `level`
     ) -> pl.DataFrame:
@@ -328,8 +329,8 @@ class Release:
         areas: Any,
         *,
         column: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence = USUAL,
     ) -> pl.DataFrame:
         """Return by how much the count of one area is above that of another.

@@ -52,8 +52,8 @@ class Description:
     notes: Texts = ()
     licence: str = ""
     language: str = ""
-    axes: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
+    axes: TextByName = field(default_factory=dict)
+    levels: TextByName = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in TEXTS:
@@ -136,7 +136,7 @@ class Description:
         """Return what readers call a level or column of an axis, beside the axis's label."""
         return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, readable(name)))
 
-    def column_labels(self, tree: Tree) -> TextByName:
+    def column_labels(self, tree: Tree) -> dict[str, str]:
         """Return for each column of a release's codes what readers call it, alone."""
         return {
             column: self.level_words(tree, axis, name)

@@ -1,6 +1,6 @@
 """Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from unicodedata import normalize
@@ -15,7 +15,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
-from hedgerow.text import Texts
+from hedgerow.text import TextByName, Texts
 
 OUTSIDE, CONTRADICTION = -1, -2
 VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied
@@ -280,7 +280,7 @@ def raise_unmatched(db: Database, match: Match, wrong: int, subject: str) -> Non
     )
 
 
-def _no_row(match: Match, subject: str, codes: Mapping[str, str], said: str) -> TableError:
+def _no_row(match: Match, subject: str, codes: TextByName, said: str) -> TableError:
     """Return the error for a record whose codes are no row of the lists of a product axis."""
     leaves = match.axis.leaf_frame()
     unknown = [name for name, code in codes.items() if not (leaves[name] == code).any()]

@@ -16,7 +16,7 @@ cuboids, are independent, and a public count has no error; of others nothing is 
 correlation, and the widest set is told (`hedgerow.estimate.ratios`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +36,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import cell_numbers
+from hedgerow.text import TextByName
 
 MOST_MEMBERS = 1 << 22
 """Nodes of all cells together whose covariances are found; larger ones get the widest sets."""
@@ -58,7 +59,7 @@ class SetPairs:
 
     @classmethod
     def of(
-        cls, plan: Plan, by: Mapping[str, str], where: tuple[int, int],
+        cls, plan: Plan, by: TextByName, where: tuple[int, int],
         sets: Iterable[IntPair],
     ) -> "SetPairs":  # fmt: skip
         """Return pairs of sets: each int64 (nodes) of an axis's level, ascending.
@@ -128,7 +129,7 @@ class SetPairs:
 
 def pairs_of_areas(
     content: Content,
-    by: Mapping[str, str],
+    by: TextByName,
     lookup: Lookup,
     pairs: Sequence[tuple[int, int | None]],
     on_fraction: OnFraction = tell_nobody,
@@ -162,8 +163,8 @@ def pairs_of_areas(
 
 def pairs_of_levels(
     content: Content,
-    numerator: Mapping[str, str],
-    denominator: Mapping[str, str],
+    numerator: TextByName,
+    denominator: TextByName,
     on_fraction: OnFraction = tell_nobody,
     *,
     all_cells: bool = False,

@@ -24,6 +24,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among, is_off_tree, label_columns
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +84,7 @@ class Sums:
     """
 
     plan: Plan
-    by: Mapping[str, str]
+    by: TextByName
     lookup: Lookup | None = None
     own: Mapping[str, Groups] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ sums do (`hedgerow.release.answers.sums`), and tell that of
     y - qN = (1 - q) y - q (N - y):   (1 - q) Var(y) + q Var(N - y) - q (1 - q) Var(N).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict
@@ -32,17 +32,18 @@ from hedgerow.release.distribution.cumulative import RANK, Cumulative
 from hedgerow.release.naming import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 
 class Where(TypedDict, total=False):
     """By which places a distribution is wanted: as `Release.quantiles` takes them."""
 
     place: str | None
-    by: Mapping[str, str] | None
+    by: TextByName | None
     areas: Any
     column: str | None
     names: str | None
-    codes: Mapping[str, str] | None
+    codes: TextByName | None
 
 
 @dataclass(frozen=True, eq=False)

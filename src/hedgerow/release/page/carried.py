@@ -22,7 +22,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.maps.shapes import Shapes
-from hedgerow.text import Json, TextByName, visible
+from hedgerow.text import Json, visible
 
 OTHERS = (Confidence(0.90), Confidence(0.99))
 """The intervals that a reader can choose beside the usual ones: below these and above.
@@ -257,7 +257,7 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes, blocks = list[Json](), TextByName()
+    axes, blocks = list[Json](), dict[str, str]()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
             parts = [*_shape_parts(shapes), *_size_parts(shapes), *_code_parts(axis, shapes.level)]

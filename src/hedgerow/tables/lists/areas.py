@@ -1,6 +1,6 @@
 """Lists of areas: gaps filled, nested into levels, and what areas are called."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -85,7 +85,7 @@ def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[In
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
 empty of an axis without."""
-Given = str | Mapping[str, str]
+Given = str | TextByName
 """The column of names of the deepest level (with a rule: of all codes), or of each level given."""
 
 CODE, NAME, LEVEL = "code", "name", "level"

@@ -1,6 +1,6 @@
 """What the values of a public list say of its levels: which column is coarser than which."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -41,8 +41,8 @@ class Nesting:
     """
 
     levels: tuple[Texts, ...]
-    names: Mapping[str, str]
-    left_out: Mapping[str, str]
+    names: TextByName
+    left_out: TextByName
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class ListShape:
         Names are in a column of names, or in one that is called like the codes without a word for
         codes: ``Ethnic group`` beside ``Ethnic group Code``.
         """
-        names = TextByName()
+        names = dict[str, str]()
         for level in levels:
             mine = self.column(level)
             words = [mine.words, *([()] if level == levels[-1] else [])]

@@ -11,7 +11,7 @@ no code at all are left out, and counted.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from hedgerow.tables.lists.areas import insert_names, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import TextByName, visible
 
 ROLE = "the lookup of areas"
 NODE, FINER = "\0node", "\0finer"
@@ -74,7 +74,7 @@ class Lookup:
         column: str | None = None,
         *,
         names: str | None = None,
-        codes: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
     ) -> "Lookup":
         """Read a lookup.
 

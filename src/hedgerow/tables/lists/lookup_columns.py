@@ -6,7 +6,7 @@ beside ``PCON25CD``, ``seat_name`` beside ``seat``. What is left is the column o
 that is given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import TableError, did_you_mean, shorten
@@ -40,7 +40,7 @@ class LookupColumns:
         headers: Sequence[str],
         area: str | None,
         names: str | None,
-        codes: Mapping[str, str],
+        codes: TextByName,
         subject: str,
     ) -> "LookupColumns":
         """Return which of a lookup's headers are what; arguments as in `Lookup.of`.
@@ -50,7 +50,7 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said, there, levels = TextByName(), _names_in_release(tree), _levels_by_name(tree)
+        said, there, levels = dict[str, str](), _names_in_release(tree), _levels_by_name(tree)
         for header, name in codes.items():
             if name not in there and name not in levels:
                 raise TableError(
