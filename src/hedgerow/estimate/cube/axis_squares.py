@@ -31,7 +31,7 @@ from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import downward, upward
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,7 +336,7 @@ def combine_lines(
             # u/v of what is measured at the node, u/S of what its children add up to.
             for r in range(right):
                 upper[i, p, r] *= own[p]
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     upper[i, p, r] += child[p] * lower[i, c, r]
 
@@ -357,10 +357,10 @@ def spread_lines(
             # y_parent - Σ z of the family, for all lines at once.
             for r in range(right):
                 gap[r] = upper[i, p, r]
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     gap[r] -= lower[i, c, r]
             # Each child takes its share q of the gap.
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     lower[i, c, r] += share[c] * gap[r]

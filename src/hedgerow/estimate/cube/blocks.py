@@ -26,7 +26,7 @@ from hedgerow.arrays import (
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends, run_range, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
@@ -148,9 +148,9 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     # Room for the largest block of the range.
     tall, wide, most = 1, 1, 1
     for p in range(first, last):
-        m = member_start[p + 1] - member_start[p]
+        m = run_size(member_start, p)
         for node in range(start[group[p]], start[group[p] + 1]):
-            n = child_start[node + 1] - child_start[node]
+            n = run_size(child_start, node)
             tall, wide, most = max(tall, m), max(wide, n), max(most, m * n)
     scratch = scratch_of(tall, wide)
     t, y = np.empty(most), np.empty(most, dtype=np.int64)
@@ -159,10 +159,10 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     for p in range(first, last):
         g = group[p]
         rows = members[member_start[p] : member_start[p + 1]]
-        for node in range(start[g], start[g + 1]):
+        for node in run_range(start, g):
             # Rows and columns whose sum is 0 hold nothing, and are left out.
             m = _positive_rows(rows, node - start[g], row_sums, (counts[0], rests[1]), r, u)
-            cells = child_start[node], child_start[node + 1]
+            cells = run_ends(child_start, node)
             begin = column_sums[0][p] - start_below[g]
             n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
             # No whole counts have both sums; nor would the search for them end.

@@ -17,7 +17,7 @@ import numpy as np
 from hedgerow.arrays import Float64, FloatPair, Int32, Int64, Integers, IntPair, run_of, run_starts
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
-from hedgerow.kernels import inner_kernel, kernel, over_families
+from hedgerow.kernels import inner_kernel, kernel, over_families, run_ends
 
 Cells = tuple[Int32, Int32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
@@ -163,7 +163,7 @@ def _write_places(
         block = _place(pairs, 0, len(pairs), pair)
         if block < 0:
             continue
-        begin, end = column_start[block], column_start[block + 1]
+        begin, end = run_ends(column_start, block)
         i = _place(nodes[0], row_start[block], row_start[block + 1], row[leaf])
         j = _place(nodes[1], begin, end, column[leaf])
         if i >= 0 and j >= 0:

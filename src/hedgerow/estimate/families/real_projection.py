@@ -32,7 +32,7 @@ from hedgerow.estimate.estimator import (
     within,
 )
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.text import Json
 
@@ -180,7 +180,7 @@ def _settle(
     # alone: exact cells must be projected themselves; settled: unmeasured cells take the remainder.
     start, rest, left = problem
     for family in range(len(rest)):
-        begin, end = family_start[family], family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
         exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
         # Exact cells beyond the total, or nothing else: these are projected. What was measured fits

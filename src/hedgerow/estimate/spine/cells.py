@@ -25,7 +25,7 @@ from hedgerow.arrays import (
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.support import Support
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _lay_out(
     for n in range(len(row_start) - 1):
         last = -1
         # Rows ascend by group, so those of one coarse cell stand together.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             here = coarse[group[row]]
             if last >= 0 and here != last:
                 base += width[last]
@@ -216,7 +216,7 @@ def _sum_detail(
         g, base = group[row], begin[row - row_start[0]]
         # Neighbours mostly add to one cell, whose sum so far stays in a register.
         here, total = np.int32(-1), zero
-        for i in range(offset[g], offset[g + 1]):
+        for i in run_range(offset, g):
             if place[i] != here:
                 if here >= 0:
                     out[base + here] = total
@@ -245,7 +245,7 @@ def _add_counts(
         if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
             continue
         # A node has few rows, and the group at most once.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             if group[row] == group_of[cell]:
                 out[begin[row - row_start[0]] + place[cell]] += values[i]
                 break

@@ -25,7 +25,7 @@ import numpy as np
 from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, int64_zeros, run_starts
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
-from hedgerow.kernels import inner_kernel, kernel
+from hedgerow.kernels import inner_kernel, kernel, run_range, run_size
 
 DIGITS = 12
 """Sums whose forms are alike to so many digits of the largest have one variance; rounding leaves
@@ -215,8 +215,8 @@ def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
     """Add a aᵀ over all coordinates, for each sum a matrix over its entries."""
     at = 0
     for s in range(len(start) - 1):
-        for e in range(start[s], start[s + 1]):
-            for d in range(start[s], start[s + 1]):
+        for e in run_range(start, s):
+            for d in run_range(start, s):
                 # Added up over coordinates once, so that a node reads a number for each pair of
                 # entries.
                 for k in range(weights.shape[1]):
@@ -238,8 +238,8 @@ def _add_traces(
     start, entry_group, form_begin = entries
     for i in range(len(nodes)):
         n, s = nodes[i], sums[i]
-        first, k = row_start[n], row_start[n + 1] - row_start[n]
-        base, m, p = start[s], start[s + 1] - start[s], 0
+        first, k = row_start[n], run_size(row_start, n)
+        base, m, p = start[s], run_size(start, s), 0
         for e in range(m):
             # Entries and rows ascend by group: p is the entry's row, if the node has one.
             while p < k and group[first + p] < entry_group[base + e]:
@@ -266,12 +266,12 @@ def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unl
     (row_start, group), (begin, covariance) = rows, final
     is_unlike[0] = True
     for n in range(1, len(is_unlike)):
-        k, unlike = row_start[n + 1] - row_start[n], 0
+        k, unlike = run_size(row_start, n), 0
         if row_start[n] - row_start[n - 1] != k:
             is_unlike[n] = True
             continue
         # As many rows: group by group and number by number, those of the node before.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             unlike += group[row] != group[row - k]
         many = k * k if len(begin) > 0 else k
         at = begin[n] if len(begin) > 0 else row_start[n]

@@ -16,7 +16,7 @@ import numpy as np
 from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 from hedgerow.limits import MOST_ROWS_OF_A_SPINE
 
 TOP_ROOT = -1
@@ -319,7 +319,7 @@ def _count_pairs(start: Int64, group: Int32, kinds: Bool, times: Int64) -> int:
     pairs = np.int64(0)
     for n in range(len(start) - 1):
         for s in range(len(kinds)):
-            for row in range(start[n], start[n + 1]):
+            for row in run_range(start, n):
                 # One cell makes a pair: the other rows of the node are not looked at.
                 if kinds[s, group[row]]:
                     pairs += times[s]

@@ -18,7 +18,7 @@ from hedgerow.arrays import (
     runs,
 )
 from hedgerow.errors import ReleaseError
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_range
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -230,7 +230,7 @@ def _find_slices(
     # first_survivor[f] … first_survivor[f + 1]: the kept children of family f, ascending by code.
     for f in range(first, last):
         i, end = slice_start[f], slice_stop[f]
-        for s in range(first_survivor[f], first_survivor[f + 1]):
+        for s in run_range(first_survivor, f):
             child = child_code[s]
             while i < end and leaf[i] < leaf_start[child]:
                 i += 1  # the leaf of a sibling that did not survive

@@ -31,7 +31,7 @@ from hedgerow.estimate.spine.fit.rounding import metric_of, round_family, round_
 from hedgerow.estimate.spine.fit.steps import ChildRows, Runs
 from hedgerow.estimate.spine.matrices import Blocks
 from hedgerow.estimate.spine.support import Part
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
@@ -182,11 +182,11 @@ def _gather(nodes: IntPair, blocks: Blocks, matrices: Float64, residual: int, ou
     """Copy the blocks of each node to their places in its matrix."""
     (start, begin), (rows, at), node = nodes, blocks, 0
     for b in range(len(at) - 1):
-        k, first = rows[b + 1] - rows[b], rows[b] - rows[0]
+        k, first = run_size(rows, b), rows[b] - rows[0]
         # Blocks ascend, so the node of each is looked for from the last one on.
         while first + k > start[node + 1]:
             node += 1
-        many, place = start[node + 1] - start[node], first - start[node]
+        many, place = run_size(start, node), first - start[node]
         for i in range(k):
             line = begin[node] + (residual * many + place + i) * many + place
             for j in range(k):
@@ -208,7 +208,7 @@ def _settle_range(
     child_start, row_start, upper_start, parent, matrices, group = rows
     said, covariance, above, out = tables
     for f in range(first, last):
-        a, b = child_start[f], child_start[f + 1]
+        a, b = run_ends(child_start, f)
         if upper_start[f] == upper_start[f + 1]:
             continue  # nobody may be there
         r, s = row_start[a], row_start[b]

@@ -49,7 +49,7 @@ from hedgerow.estimate.spine.fit.steps import (
     project_row,
     variances_of,
 )
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 
 RELAXED = 1.6
 """Over-relaxation of x, between 1 (none) and 2."""
@@ -221,7 +221,7 @@ def _progress(
     gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
     for c in range(len(row_start) - 1):
         whole = 0.0
-        for row in range(row_start[c], row_start[c + 1]):
+        for row in run_range(row_start, c):
             total = 0.0
             for k in range(x.shape[1]):
                 # Of cells, and of the sums of rows and of children, which must be nearer.

@@ -31,7 +31,7 @@ from hedgerow.arrays import Float64, FloatPair, Int32, Int64
 from hedgerow.estimate.families.units import cheapest_units, family_hash
 from hedgerow.estimate.spine.fit.steps import ChildRows
 from hedgerow.estimate.spine.matrices import invert
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 Metric: TypeAlias = tuple[Int32, Float64, Float64]
@@ -332,9 +332,9 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
     (place, near, slope), begin = cells, 0
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
-        for row in range(row_start[c], row_start[c + 1]):
+        for row in run_range(row_start, c):
             child[row], line[row] = c, begin
-            begin += row_start[c + 1] - row_start[c]
+            begin += run_size(row_start, c)
     # The slopes of the metric serve each call, so moves go into a copy.
     return place, slope.copy(), near, line, row_start, child
 
@@ -360,7 +360,7 @@ def metric_of(
     (row_start, slot), (weights, group), begin = rows, near, 0
     metric, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
-        first, m = row_start[c], row_start[c + 1] - row_start[c]
+        first, m = row_start[c], run_size(row_start, c)
         own = metric[begin : begin + m * m].reshape(m, m)
         # Groups alone: the metric of the fit itself, inverted once a child.
         if len(weights) == 0:

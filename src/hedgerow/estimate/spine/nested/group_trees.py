@@ -31,7 +31,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.tree.sums import climb
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends, run_range
 
 Rows: TypeAlias = tuple[Int32, Int64, Int64]
 """The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
@@ -228,10 +228,10 @@ def _pass_up(
     for row in range(len(group)):
         g = group[row]
         at = lower[row]
-        for node in range(start[g], start[g + 1]):
+        for node in run_range(start, g):
             # Σ of the children, which stand in order: at runs through them.
             total = 0.0
-            for _ in range(child_start[node], child_start[node + 1]):
+            for _ in run_range(child_start, node):
                 total += below[at]
                 at += 1
             # (u/S) Σ z + (u/v) x, where x is measured.
@@ -251,8 +251,8 @@ def _pass_down(
     for row in range(len(group)):
         g = group[row]
         at = lower[row]
-        for node in range(start[g], start[g + 1]):
-            first, last = child_start[node], child_start[node + 1]
+        for node in run_range(start, g):
+            first, last = run_ends(child_start, node)
             # y_parent - Σ z of the family, of which each child takes its share q.
             gap = above[upper[row] + node - start[g]]
             for c in range(last - first):
