@@ -136,11 +136,6 @@ def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[s
     return has
 
 
-def column_codes(plan: Plan) -> list[str]:
-    """Return the columns of codes of all tables."""
-    return [column for axis in plan.tree.axes for column in axis.columns]
-
-
 def column_labels(plan: Plan) -> dict[str, str]:
     """Return for each column of a table what readers call it."""
     unit = plan.description.unit

@@ -190,7 +190,7 @@ def forecast_matrix(plan: "Plan", frame: pl.DataFrame, *, wide: bool = False) ->
         return text and f"({text})"
 
     rows = [[level, *(error((i, j)) for j in range(len(across)))] for i, level in enumerate(down)]
-    names = [axis.name for axis in plan.tree.axes]
+    names = plan.tree.axis_names
     sums = ", of sums that are no cuboid of the plan in brackets"
     more = sums if any(text.startswith("(") for row in rows for text in row[1:]) else ""
     title = f"RMSE by levels of {names[0]} (down) and {names[1]} (across), in records{more}:"

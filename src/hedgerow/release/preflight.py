@@ -272,7 +272,7 @@ def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
     """Return the non-empty cells that a public table tells apart; and how many all are."""
     numbers, labels = list[Int64](), list[pl.DataFrame]()
     for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
-        names = [name for name in axis.columns if name in rows.columns]
+        names = axis.columns_in(rows.columns)
         if names:
             apart, number = axis.parts(names)
             numbers.append(number[codes].astype(np.int64))

@@ -324,6 +324,10 @@ class Axis:
         """Of a product axis how many columns each level and those above it tell."""
         return None if self.product is None else self.product.column_ends
 
+    def columns_in(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are among some names, in their order."""
+        return [column for column in self.columns if column in names]
+
     @property
     def leaves(self) -> int:
         """The number of leaves."""

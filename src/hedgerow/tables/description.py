@@ -111,13 +111,12 @@ class Description:
         Raises:
             TableError: it is of none.
         """
-        axes = [axis.name for axis in tree.axes]
         names = [
             name for axis in tree.axes for name in dict.fromkeys((*axis.levels, *_columns(axis)))
         ]
         full = [f"{axis.name}.{k}" for axis in tree.axes for k in (*axis.levels, *_columns(axis))]
         for kind, given, possible in (
-            ("axis", self.axes, axes),
+            ("axis", self.axes, tree.axis_names),
             ("level", self.levels, [*names, *full]),
         ):
             for name in given:

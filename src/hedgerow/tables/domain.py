@@ -53,7 +53,7 @@ def axis_columns(axis: Axis, source: Source) -> Texts:
         for column in axis.reading.columns:
             source.place(column)
         return axis.reading.columns
-    present = [column for column in axis.columns if column in source.names]
+    present = axis.columns_in(source.names)
     if present == [axis.columns[-1]]:
         return axis.columns[-1:]
     for column in reversed(axis.columns):
@@ -78,7 +78,7 @@ def _product_columns(axis: Axis, source: Source) -> Texts:
     def suffice(columns: Sequence[str]) -> bool:
         return bool(columns) and leaves.select(columns).n_unique() == len(leaves)
 
-    present = [column for column in axis.columns if column in source.names]
+    present = axis.columns_in(source.names)
     if suffice(present):
         return tuple(present)
     missing = [column for column in axis.columns if column not in present]

@@ -78,7 +78,7 @@ class Tree:
 
         object.__setattr__(self, "axes", tuple(renamed(axis) for axis in given))
         self._check_axes()
-        names = [axis.name for axis in self.axes]
+        names = self.axis_names
         fitting = 'a list of names, or of steps such as "axis.level"'
         refine = names if refine is None else as_list("refine", refine, fitting, TableError)
         for entry in refine:
@@ -97,7 +97,7 @@ class Tree:
     def _check_axes(self) -> None:
         if not self.axes:
             raise TableError("a tree needs at least one axis")
-        names = [axis.name for axis in self.axes]
+        names = self.axis_names
         spines = [axis.name for axis in self.axes if not axis.attribute]
         if len(spines) < len(names) and len(spines) != 1:
             raise TableError(
@@ -105,7 +105,7 @@ class Tree:
                 f"{' and '.join(map(repr, spines)) or 'attributes alone'}; set attribute = true "
                 f"for all axes but one"
             )
-        columns = [column for axis in self.axes for column in axis.columns]
+        columns = self.every_column
         taken = TAKEN.intersection(columns)
         if taken:
             raise TableError(
@@ -230,6 +230,16 @@ class Tree:
         """Return the axes that a cuboid is not summed over, and the level of each."""
         each = zip(self.axes, levels, strict=True)
         return [(axis, axis.levels[level - 1]) for axis, level in each if level]
+
+    @property
+    def axis_names(self) -> list[str]:
+        """What the axes are called."""
+        return [axis.name for axis in self.axes]
+
+    @property
+    def every_column(self) -> list[str]:
+        """The columns of codes of all levels, axis by axis."""
+        return [column for axis in self.axes for column in axis.columns]
 
     @property
     def level_numbers(self) -> list[range]:

@@ -137,7 +137,7 @@ class Problem:
         Raises:
             PlanError: an axis that is unknown or missing, or another number of them than levels.
         """
-        names = [axis.name for axis in self.tree.axes]
+        names = self.tree.axis_names
         for name in given:
             if name not in names:
                 raise PlanError(f"{what} of {str(name)[:100]!r}: the axes are {', '.join(names)}")

@@ -285,7 +285,7 @@ class CubeMeans(Means):
 
     def exact(self, problem: Problem, rounded: list[ByDepth]) -> ByDepth:
         """Return the products of shares of levels, divided by what is measured of it all."""
-        names = (axis.name for axis in problem.tree.axes)
+        names = problem.tree.axis_names
         each = ([share or Fraction(0) for share in own] for own in rounded)
         return of_whole(problem.by_axis("shares", dict(zip(names, each, strict=True))))
 

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.arrays import Float64, FloatPair
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.envelope import NormalEnvelope
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
 from hedgerow.plan.allocation.allocation import levels_apart
 from hedgerow.plan.cost import off_the_chain
@@ -27,6 +27,7 @@ from hedgerow.plan.page.protected import (
     protected,
     publisher,
     units,
+    words_of,
 )
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
@@ -84,7 +85,7 @@ def planning_page(
     Raises:
         BudgetError: the release has no price in the account.
     """
-    say = catalogue(plan.description.language)
+    say = words_of(plan)
     least = least_of(plan)
     budgets = Budgets.of(plan) if least is None else Budgets.of(plan).including(value_of(least))
     facts = _facts(plan, say, standing, budgets, estimator) | {"trials": _trials(plan, simulated)}

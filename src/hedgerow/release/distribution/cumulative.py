@@ -26,9 +26,10 @@ from hedgerow.distribution.plan import cumulative_error
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, picture, shown, table
 from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -263,7 +264,7 @@ class Cumulative:
 
 def _check(plan: Plan) -> None:
     if len(plan.tree.axes) != 1:
-        names = ", ".join(axis.name for axis in plan.tree.axes)
+        names = ", ".join(plan.tree.axis_names)
         raise ReleaseError(
             f"a distribution is of one numeric axis, and this release has {names}; ask the release "
             'for quantiles(AXIS, [0.5], place="…"), cdf(…) or count_between(…)'
@@ -395,4 +396,4 @@ def shown_in(release: Content) -> Shown | None:
         return None
     if cumulative.total == 0:
         return None
-    return Shown(cumulative, ranges_of(plan.tree.axes[0]), catalogue(plan.description.language))
+    return Shown(cumulative, ranges_of(plan.tree.axes[0]), words_of(plan))

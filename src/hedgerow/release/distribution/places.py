@@ -82,7 +82,7 @@ class Distributions:
         for key in where:
             check_known(key, Where.__annotations__, "way to name places", ReleaseError)
         tree, lookup, place = content.plan.tree, where.get("areas"), where.get("place")
-        numeric, names = [*numeric_axes(tree.axes)], [each.name for each in tree.axes]
+        numeric, names = [*numeric_axes(tree.axes)], tree.axis_names
         if not numeric:
             raise ReleaseError(
                 "a distribution is of an axis of bins (low, high and bins, or edges, in its "

@@ -27,6 +27,7 @@ from hedgerow.limits import (
 )
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
+from hedgerow.plan.page.protected import units, words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, adds_up, is_in_order
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -50,7 +51,7 @@ from hedgerow.release.page.carried import (
     other_intervals,
 )
 from hedgerow.release.page.quartiles import Quartiles, distributions_of
-from hedgerow.release.page.words import level_labels, source, unit_of, words_of
+from hedgerow.release.page.words import level_labels, source
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import cell_numbers
@@ -136,7 +137,7 @@ class Carried:
         plan, axes = self.plan, self.plan.tree.axes
         facts: Json = {
             "source": visible(source(plan)),
-            "unit": visible(unit_of(plan)),
+            "unit": visible(units(plan)),
             "words": words_of(plan).script("release"),
             "sure": sorted(map(percent, (USUAL, *OTHERS))),
             "axes": [_axis_facts(plan, axis) for axis in axes],

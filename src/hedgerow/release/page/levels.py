@@ -14,6 +14,7 @@ from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -27,7 +28,6 @@ from hedgerow.release.directory.measurements import (
     counts_layout,
 )
 from hedgerow.release.directory.parquet_file import Layout, read_batches, rows_of
-from hedgerow.release.page.words import words_of
 from hedgerow.release.shown import RELIABLE
 from hedgerow.text import Json
 

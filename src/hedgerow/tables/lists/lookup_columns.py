@@ -89,14 +89,13 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
         there = [(number, *way) for way in ways if set(way[1]) <= set(names)]
         places += there[:1]
     if len(places) != 1:
-        every = [column for axis in tree.axes for column in axis.columns]
         which = " and ".join(repr(tree.axes[number].name) for number, *_ in places)
         fault = f"has codes of the axes {which}" if places else "has no column of an axis's codes"
         said = next(iter(_levels_by_name(tree)), "")
         say = f"say which level's codes a column has: --area-codes COLUMN={shorten(said, 60)}"
         raise TableError(
             f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
-            f"release ({shorten(', '.join(every), 200)}); its columns are "
+            f"release ({shorten(', '.join(tree.every_column), 200)}); its columns are "
             f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
     return places[0]
@@ -105,11 +104,9 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
     """Return the name of each level, as in a plan → its columns of codes."""
     return {
-        tree.name_of(tuple(k if each is axis else 0 for each in tree.axes)): list(
-            axis.keys(k).columns
-        )
+        tree.level_name(axis, level): axis.keys(k).columns
         for axis in tree.axes
-        for k in range(1, axis.depth + 1)
+        for k, level in enumerate(axis.levels, start=1)
     }
 
 
