@@ -21,6 +21,7 @@ FloatPair = tuple[Float64, Float64]
 FloatTriple = tuple[Float64, Float64, Float64]
 WithGradient = tuple[float, Float64]
 """A value, and its derivatives by all that it depends on."""
+IntTriple = tuple[Int64, Int64, Int64]
 IntArrays = tuple[Int64, ...]
 FloatArrays = tuple[Float64, ...]
 """One array for each of several levels, axes or steps."""
@@ -40,6 +41,9 @@ OfCuboids = Mapping[Levels, float]
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
+
+ByLevel = dict[int, Float64]
+"""Of each of some levels or depths the numbers of its nodes."""
 
 IntTables = dict[Levels, Int64]
 Tables = dict[Levels, Float64]
@@ -85,6 +89,16 @@ def among(numbers: Int64, wanted: Int64) -> tuple[Int64, Bool]:
 def run_starts(lengths: Integers) -> Int64:
     """Return where runs of given lengths begin, and the end: int64 (runs + 1)."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+
+
+def starts_among(numbers: Integers, many: int) -> Int64:
+    """Return where each of ``0 .. many - 1`` begins among ascending numbers, and the end."""
+    return np.searchsorted(numbers, np.arange(many + 1))
+
+
+def run_sums(values: Array, start: Int64) -> Array:
+    """Return the sums of runs, none of which is empty, along the first axis."""
+    return np.add.reduceat(values, start[:-1])
 
 
 def starts_of(parts: Iterable[Sized]) -> Int64:

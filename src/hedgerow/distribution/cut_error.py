@@ -24,6 +24,7 @@ from hedgerow.arrays import (
     Int64,
     IntArrays,
     run_numbers,
+    run_sums,
     sums_before,
 )
 from hedgerow.errors import EstimateError
@@ -70,7 +71,7 @@ class CutError:
             sums = sums_before(below)
             before.append(sums)
             if level > 0:
-                children = np.add.reduceat(below, family_start[level][:-1])
+                children = run_sums(below, family_start[level])
                 below = 1 / (1 / children + 1 / variances[level - 1])
         before, part = before[::-1], np.ones(1)
         for start, sums in zip(family_start, before, strict=True):

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, sums_before
+from hedgerow.arrays import Float64, Int64, starts_among, sums_before
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -64,7 +64,7 @@ def draw_sections(
     whole = areas[rows].with_columns(
         codes_of("locality", locality, 11)[locality_of], codes_of("section", section, 13)
     )
-    return whole, np.searchsorted(rows, np.arange(areas.height + 1)).astype(np.int64)
+    return whole, starts_among(rows, areas.height)
 
 
 def _flows(rng: Generator, first: Int64, pairs: Pairs) -> Iterator[Pairs]:

@@ -322,7 +322,7 @@ def identifiers(axis: Axis) -> list[pl.Series]:
     """
     every = pl.concat([labels.alias("code") for labels in axis.labels])
     plain = every.n_unique() == len(every) and not (every == TOTAL).any()
-    if plain and all(_CODE.fullmatch(code) for code in every):
+    if plain and all(map(_CODE.fullmatch, every)):
         return list(axis.labels)
     levels = plain_names(axis.levels, LONGEST_ID)
     return [

@@ -98,7 +98,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         budget,
         mechanism,
         allocation.name,
-        tuple(shares.get(levels) for levels in workload.cuboids(tree)),
+        tuple(map(shares.get, workload.cuboids(tree))),
         tuple(invariants),
         measure,
         workload,

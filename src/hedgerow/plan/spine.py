@@ -83,7 +83,7 @@ class Spine:
     def _cells_held(self) -> tuple[int, int]:
         """The cells of the top, and of the largest job."""
         top = sum(self.held[: self.cut + 1])
-        return top, max((self._cells_in(part) for part in self.jobs), default=0)
+        return top, max(map(self._cells_in, self.jobs), default=0)
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support

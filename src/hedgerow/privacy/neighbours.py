@@ -128,11 +128,11 @@ class Neighbours(ABC):
 
     def l1_sensitivity(self, depth: int) -> Fraction:
         """Return the ℓ1 sensitivity of a depth's counts (records): Σ|shift|."""
-        return max(l1(change) for change in self.changes(depth))
+        return max(map(l1, self.changes(depth)))
 
     def l2_sensitivity_squared(self, depth: int) -> Fraction:
         """Return the squared ℓ2 sensitivity of a depth's counts (records²): Σ shift²."""
-        return max(l2_squared(change) for change in self.changes(depth))
+        return max(map(l2_squared, self.changes(depth)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def l1(shifts: Change) -> Fraction:
     """Return the sum of the absolute shifts (records)."""
     if isinstance(shifts, Norm):
         raise BudgetError("of these measurements the l2 norm alone is bounded: use Gaussian noise")
-    return Fraction(sum(abs(shift) for shift in shifts))
+    return Fraction(sum(map(abs, shifts)))
 
 
 def l2_squared(shifts: Change) -> Fraction:

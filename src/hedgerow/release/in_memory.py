@@ -40,7 +40,7 @@ class InMemory(Content):
     @property
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
-        return sum(len(noisy) for noisy in self.measured.values())
+        return sum(map(len, self.measured.values()))
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""

@@ -96,7 +96,7 @@ def is_column_pointed(axis: Axis, column: str) -> bool:
     if axis.product is not None:
         return is_pointed(axis.leaf_frame()[column])
     if axis.reading is not None:  # its codes may be of any level
-        return any(is_pointed(labels) for labels in axis.labels)
+        return any(map(is_pointed, axis.labels))
     return is_pointed(axis.labels[axis.columns.index(column)])
 
 

@@ -76,7 +76,7 @@ class Tree:
             new = [f"{axis.name}_{column}" if times[column] > 1 else column for column in free]
             return replace(axis, columns=(*new, *axis.columns[len(new) :]))
 
-        object.__setattr__(self, "axes", tuple(renamed(axis) for axis in given))
+        object.__setattr__(self, "axes", tuple(map(renamed, given)))
         self._check_axes()
         names = self.axis_names
         fitting = 'a list of names, or of steps such as "axis.level"'
@@ -202,7 +202,7 @@ class Tree:
     @cached_property
     def chain(self) -> CuboidList:
         """The cuboids of the depths 0..T."""
-        return tuple(self.cuboid(depth) for depth in range(self.depth + 1))
+        return tuple(map(self.cuboid, range(self.depth + 1)))
 
     @property
     def finest(self) -> Levels:

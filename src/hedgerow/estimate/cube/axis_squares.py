@@ -25,7 +25,16 @@ from math import inf, prod
 import numpy as np
 from scipy.sparse import csr_array
 
-from hedgerow.arrays import Array, Float64, FloatArrays, FloatPair, FloatTriple, Int64, Numbers
+from hedgerow.arrays import (
+    Array,
+    Float64,
+    FloatArrays,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    Numbers,
+    run_sums,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
@@ -256,7 +265,7 @@ class AxisSquares:
 
 def sums(shape: AxisShape, level: int, below: Float64) -> Float64:
     """Return the sum over the children of each node of a level: float64 (nodes, …)."""
-    return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
+    return run_sums(below, shape.child_start[level])
 
 
 def _ratio(part: Float64, whole: Float64, otherwise: float) -> Float64:

@@ -20,6 +20,7 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    IntTriple,
     int64_zeros,
     run_numbers,
     run_starts,
@@ -59,7 +60,7 @@ class Blocks:
     parents: tuple[Int32, Int64, Int64]
     tree: TreeLevel
     u: Float64
-    begins: tuple[Int64, Int64, Int64]
+    begins: IntTriple
 
     @classmethod
     def of_cuboid(cls, weights: FloatPair, starts: IntPair) -> "Blocks":

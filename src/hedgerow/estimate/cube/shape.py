@@ -114,7 +114,7 @@ class CubeShape:
         """
         if not axes:
             raise EstimateError("a cube needs at least one axis")
-        return cls(tuple(AxisShape.of(axis) for axis in axes))
+        return cls(tuple(map(AxisShape.of, axes)))
 
     @property
     def finest(self) -> Levels:

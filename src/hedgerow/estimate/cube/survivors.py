@@ -14,7 +14,17 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int32, Int64, Integers, IntPair, run_of, run_starts
+from hedgerow.arrays import (
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    Integers,
+    IntPair,
+    run_of,
+    run_starts,
+    run_sums,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.kernels import inner_kernel, kernel, over_families, run_ends
@@ -66,7 +76,7 @@ class SparseBlocks:
             by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
         )
         totals = [
-            np.add.reduceat(sums, start[:-1])
+            run_sums(sums, start)
             for sums, start in ((row_sums, row_start), (column_sums, column_start))
         ]
         if not (np.array_equal(pairs, others) and np.array_equal(totals[0], totals[1])):

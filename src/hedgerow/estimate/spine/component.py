@@ -39,6 +39,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from hedgerow.arrays import (
+    ByLevel,
     Float64,
     FloatArrays,
     Int64,
@@ -284,9 +285,7 @@ class Component:
 
     # --- estimates ------------------------------------------------------------------------------
 
-    def up(
-        self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None
-    ) -> dict[int, Float64]:
+    def up(self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None) -> ByLevel:
         """Return what each node's subtree says, z, for each level of a part.
 
         Args:
@@ -318,7 +317,7 @@ class Component:
         z: Mapping[int, Float64],
         above: Float64 | None,
         total: float | None = None,
-    ) -> dict[int, Float64]:
+    ) -> ByLevel:
         """Return the estimates from everything, x, for each level of a part.
 
         Args:

@@ -156,7 +156,7 @@ class Support:
         group = tuple((k % groups).astype(np.int32) for k in keys)
         low, high = _tightened(keys, parent, groups, bounds)
         return cls(
-            spine, tree, widths, tuple(run_starts(c) for c in counts), group, tuple(parent),
+            spine, tree, widths, tuple(map(run_starts, counts)), group, tuple(parent),
             low, high, tuple(run_starts(widths[g]) for g in group),
         )  # fmt: skip
 

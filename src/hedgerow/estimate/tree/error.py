@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatTriple, Int64, Numbers
+from hedgerow.arrays import ByLevel, Float64, FloatTriple, Int64, Numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
@@ -138,8 +138,8 @@ class Passes:
     combine: bool
     top: int
     last: int
-    combined: dict[int, Float64]
-    family: dict[int, Float64]
+    combined: ByLevel
+    family: ByLevel
 
     @classmethod
     def of(cls, shapes: Shapes, own: Float64, *, combine: bool) -> "Passes":
@@ -172,7 +172,7 @@ class Passes:
         entries = level.shape, level.child, level.times
         return entries, self.family[t - 1].reshape(upper), self.combined[t].reshape(lower)
 
-    def down(self, *, largest: bool = False) -> dict[int, Float64]:
+    def down(self, *, largest: bool = False) -> ByLevel:
         """Return, for each depth from the first, variances by distinct subtree: summed, or largest.
 
         The largest are those among the nodes that have the subtree.
@@ -201,7 +201,7 @@ class Passes:
         return by_depth
 
     def value_and_gradient(
-        self, weight: Sequence[Float64] | Float64, totals: dict[int, Float64]
+        self, weight: Sequence[Float64] | Float64, totals: ByLevel
     ) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
@@ -229,7 +229,7 @@ class Passes:
             by_combined[0] += by_total
         return value, self._gradient(by_combined, by_family)
 
-    def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
+    def _gradient(self, by_combined: ByLevel, by_family: ByLevel) -> Float64:
         """Return the pass up, backwards: adjoints of u and S to derivatives by precision."""
         gradient = np.zeros(len(self.own))
         for t in range(self.first, self.last + 1):

@@ -19,10 +19,13 @@ from hedgerow.arrays import (
     Int64,
     IntArrays,
     Integers,
+    IntTriple,
     UInt64,
     int64_zeros,
     run_starts,
+    run_sums,
     runs,
+    starts_among,
 )
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
@@ -50,11 +53,11 @@ class LevelShapes:
     @property
     def families(self) -> Float64:
         """The number of children of a node of each shape: float64 (shapes)."""
-        return np.add.reduceat(self.times, self.start[:-1])
+        return run_sums(self.times, self.start)
 
     def over_children(self, values: Float64) -> Float64:
         """Return for each shape the sum, over a node's children, of the values of their shapes."""
-        return np.add.reduceat(self.times * values[self.child], self.start[:-1])
+        return run_sums(self.times * values[self.child], self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +227,7 @@ def classes_of_nodes(
         distinct, own, nodes = np.unique(keys, return_inverse=True, return_counts=True)
         parent = distinct // (int(shape.max()) + 1)
         above = np.bincount(members[-1])
-        start = np.searchsorted(parent, np.arange(len(above) + 1))
+        start = starts_among(parent, len(above))
         child, times = np.arange(len(distinct)), nodes / above[parent]
         levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
         members.append(own)
@@ -257,7 +260,7 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     differs (it never does in practice) becomes a shape of its own, which is exact as well.
     """
     start, child, times = _entries(child_start, shape, shapes)
-    prints = np.add.reduceat(_mixed(child, times), start[:-1])
+    prints = run_sums(_mixed(child, times), start)
     _, first, shape_of_node = np.unique(prints, return_index=True, return_inverse=True)
     alien = np.flatnonzero(_differs(start, child, times, first[shape_of_node]))
     shape_of_node[alien] = len(first) + np.arange(len(alien))
@@ -271,7 +274,7 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 
-def _entries(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, Int64, Int64]:
+def _entries(child_start: Int64, shape: Integers, shapes: int) -> IntTriple:
     """Return for each node its children's distinct shapes in order, and how many have each."""
     sizes, parents = np.diff(child_start), len(child_start) - 1
     if shapes == 1:
@@ -279,7 +282,7 @@ def _entries(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, I
     keys = np.sort(np.repeat(np.arange(parents) * shapes, sizes) + shape)
     begins = np.flatnonzero(np.diff(keys, prepend=-1))
     parent, child = np.divmod(keys[begins], shapes)
-    start = np.searchsorted(parent, np.arange(parents + 1))
+    start = starts_among(parent, parents)
     return start, child, np.diff(begins, append=len(keys))
 
 

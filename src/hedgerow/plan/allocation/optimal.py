@@ -159,7 +159,7 @@ class Optimal:
         else:
             budgets = _optimum(levels, float(problem.budget.rho))
         shares = dict(zip(measured, rounded_shares(budgets), strict=True))
-        return tuple(shares.get(i) for i in range(len(problem.depths)))
+        return tuple(map(shares.get, range(len(problem.depths))))
 
 
 def means_of(problem: Problem, importance: Float64) -> Means:

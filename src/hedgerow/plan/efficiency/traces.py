@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatTriple, Int64, Sizes, starts_of
+from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, starts_of
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -199,7 +199,7 @@ def root_of(
 def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and down again
     span: tuple[int, int],
     points: Float64,
-    tree: tuple[Int64, Int64, Int64],
+    tree: IntTriple,
     problem: tuple[Float64, Float64, Float64, Float64],
     pairs: tuple[float, float, float],
     out: FloatTriple,

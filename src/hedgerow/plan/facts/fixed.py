@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers, starts_among
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -120,7 +120,7 @@ class Rows:
         group, first = support.group[level], support.start[level]
         order = np.argsort(group, kind="stable")
         node = run_numbers(first)
-        start = np.searchsorted(group[order], np.arange(support.groups + 1))
+        start = starts_among(group[order], support.groups)
         return cls(node[order], low[order], high[order], start)
 
     def counted(self, patterns: Counter[Pattern]) -> tuple[int, int]:

@@ -89,9 +89,7 @@ def planning_page(
     least = least_of(plan)
     budgets = Budgets.of(plan) if least is None else Budgets.of(plan).including(value_of(least))
     facts = _facts(plan, say, standing, budgets, estimator) | {"trials": _trials(plan, simulated)}
-    title = plan.description.title or " × ".join(
-        plan.description.axis_label(axis) for axis in plan.tree.axes
-    )
+    title = plan.description.title or " × ".join(map(plan.description.axis_label, plan.tree.axes))
     body = Template(spoken(part("hedgerow.plan.page", "page.html"), say)).substitute(
         publisher=publisher(plan),
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),

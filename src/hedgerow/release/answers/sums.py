@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, Levels, among
+from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, IntTriple, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -197,7 +197,7 @@ class Sums:
         nodes = content.nodes[cuboid := min(holding, key=tree.cells, default=self.table())]
         return self.added(cuboid, nodes)[1:]
 
-    def added(self, cuboid: Levels, nodes: Nodes) -> tuple[Int64, Int64, Int64]:
+    def added(self, cuboid: Levels, nodes: Nodes) -> IntTriple:
         """Return of cells of a finer cuboid the keys, and of the sums numbers and counts."""
         keys = self.key(cuboid, nodes.codes)
         totals = Totals.of(self, self.numbers(keys), np.int64)

@@ -23,7 +23,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
+from hedgerow.arrays import ByLevel, Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -34,8 +34,6 @@ from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_betwee
 from hedgerow.release.descent.nodes import Found, JobRoots, Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.tables.counts import Counts
-
-ByLevel = dict[int, Float64]
 
 
 @dataclass(frozen=True, eq=False)

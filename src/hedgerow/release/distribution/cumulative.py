@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     FloatTriple,
     Int64,
     IntPair,
+    IntTriple,
     int64_zeros,
     run_of,
 )
@@ -171,9 +172,7 @@ class Cumulative:
         counts = self.released[..., 1:]
         return counts, counts / np.maximum(counts[..., -1:], 1), low, high
 
-    def count_between(
-        self, a: float, b: float, confidence: Confidence
-    ) -> tuple[Int64, Int64, Int64]:
+    def count_between(self, a: float, b: float, confidence: Confidence) -> IntTriple:
         """Return how many records have ``a <= value < b``, and lowest and highest numbers of them.
 
         As `Distribution.count_between`.

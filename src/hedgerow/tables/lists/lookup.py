@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Int64
+from hedgerow.arrays import Array, Int64, run_sums
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import insert_names, names_of
@@ -166,7 +166,7 @@ class Lookup:
 
     def sums(self, table: Array) -> Array:
         """Return the sums of a table's rows by area: (areas, …) of (nodes of the level, …)."""
-        return np.add.reduceat(table[self.nodes], self.start[:-1], axis=0)
+        return run_sums(table[self.nodes], self.start)
 
     def partitions(self, nodes: int) -> list[Int64]:
         """Return areas in groups that do not overlap, each as the area of every node.

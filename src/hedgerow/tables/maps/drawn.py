@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_of
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_among, starts_of
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following
 
 FULL_TURN = 360.0
@@ -89,13 +89,13 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
         ring: int64 (points), ascending: the ring of each; rings without any have vanished.
     """
     rings = len(area)
-    start = np.searchsorted(ring, np.arange(rings + 1))
+    start = starts_among(ring, rings)
     before = np.arange(-1, len(ring) - 1)
     before[start[:-1]] = start[1:] - 1
     differs = (points != points[before]).any(axis=1)
     points, ring = points[differs], ring[differs]
     # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
-    begin = np.searchsorted(ring, np.arange(rings + 1))
+    begin = starts_among(ring, rings)
     after = following(begin)
     x, y = points[:, 0], points[:, 1]
     cross = x * y[after] - x[after] * y

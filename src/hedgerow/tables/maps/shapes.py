@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair, run_starts, runs, starts_of
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    Int64,
+    IntPair,
+    run_starts,
+    run_sums,
+    runs,
+    starts_among,
+    starts_of,
+)
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.text import Json
@@ -47,7 +57,7 @@ class Topology:
             ring: int64 (points), ascending: the ring of each.
             rings: how many there are; each has a point.
         """
-        start = np.searchsorted(ring, np.arange(rings + 1))
+        start = starts_among(ring, rings)
         size = np.diff(start)
         key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
         after = following(start)
@@ -73,7 +83,7 @@ class Topology:
         return cls(
             *_pieces(points, after, first[kept], end[kept]),
             np.where(same, arc, ~arc).astype(np.int64),
-            np.searchsorted(ring[first], np.arange(rings + 1)).astype(np.int64),
+            starts_among(ring[first], rings),
         )
 
     @property
@@ -82,9 +92,9 @@ class Topology:
         x, y = self.points[:, 0], self.points[:, 1]
         cross = np.append(x[:-1] * y[1:] - x[1:] * y[:-1], 0)
         cross[self.arc_start[1:] - 1] = 0
-        of_arc = np.add.reduceat(cross, self.arc_start[:-1])
+        of_arc = run_sums(cross, self.arc_start)
         signed = np.where(self.arcs >= 0, 1, -1) * of_arc[np.maximum(self.arcs, ~self.arcs)]
-        return np.add.reduceat(signed, self.ring_start[:-1])
+        return run_sums(signed, self.ring_start)
 
     def with_points(self, points: Int64, arc: Int64, needed: Bool) -> "Topology":
         """Return the same rings along other points of their arcs, whose ends are the same.
@@ -94,7 +104,7 @@ class Topology:
             arc: int64 (points), ascending: the arc of each.
             needed: bool (rings): which keep their arcs as they are where they would vanish.
         """
-        start = np.searchsorted(arc, np.arange(len(self.arc_start))).astype(np.int64)
+        start = starts_among(arc, len(self.arc_start) - 1)
         made = replace(self, points=points, arc_start=start)
         gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
         own, parts = np.split(self.points, self.arc_start[1:-1]), np.split(points, start[1:-1])
@@ -210,7 +220,7 @@ class Shapes:
             given = whole["objects"][name]["geometries"]
             areas = tuple(
                 tuple(
-                    tuple(tuple(_arc(arc) for arc in ring) for ring in polygon)
+                    tuple(tuple(map(_arc, ring)) for ring in polygon)
                     for polygon in each.get("arcs", [])
                 )
                 for each in given

@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntTriple
 from hedgerow.estimate.families.units import cheapest_units, family_hash
 from hedgerow.estimate.spine.fit.steps import ChildRows
 from hedgerow.estimate.spine.matrices import invert
@@ -58,7 +58,7 @@ NEAR = 1e-6
 def round_family(
     cells: Metric,
     rows: ChildRows,
-    bounds: tuple[Int64, Int64, Int64],
+    bounds: IntTriple,
     fit: Float64,
     out: Int64,
 ) -> None:
@@ -186,7 +186,7 @@ def _gains(slopes: Slopes, here: Int64, k: int, limits: Limits, x: Float64) -> b
 @kernel
 def round_root(
     cells: Metric,
-    bounds: tuple[Int64, Int64, Int64],
+    bounds: IntTriple,
     wanted: int,
     fit: Float64,
     out: Int64,

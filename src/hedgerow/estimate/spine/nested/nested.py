@@ -34,6 +34,7 @@ from hedgerow.arrays import (
     Numbers,
     OfCuboids,
     run_starts,
+    run_sums,
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
@@ -175,7 +176,7 @@ class Nested(Model):
 
     def _apart(self, group: Int32, detail: Float64) -> FloatPair:
         """Return the rests and the numbers of rows."""
-        whole = np.add.reduceat(detail, run_starts(self.support.widths[group])[:-1])
+        whole = run_sums(detail, run_starts(self.support.widths[group]))
         return self.trees.with_gains(group, -whole, detail.copy()), whole
 
     def _together(self, group: Int32, coordinates: Sequence[Float64]) -> Float64:
