@@ -39,6 +39,9 @@ CuboidList = tuple[Levels, ...]
 OfCuboids = Mapping[Levels, float]
 """Of each of some cuboids one number: its variance, its importance."""
 
+OtherCuboids = Mapping[Levels, Levels]
+"""Of each of some cuboids another one: that whose cells it has, its place elsewhere."""
+
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
 

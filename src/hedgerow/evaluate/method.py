@@ -40,7 +40,7 @@ class CuboidCounts:
 
     number: Int64 | None
     values: Int64
-    withheld: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    withheld: Int64 = field(default_factory=lambda: int64_zeros(0))
 
     @classmethod
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":

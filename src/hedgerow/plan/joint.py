@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import CellNumbers, Codes, CuboidList, Float64, Levels, OfCuboids
+from hedgerow.arrays import CellNumbers, Codes, CuboidList, Float64, Levels, OfCuboids, OtherCuboids
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -66,7 +66,7 @@ class Joint(Design):
     noise: OfCuboids
     public: Levels | None
     whole: frozenset[Levels]
-    own_levels: Mapping[Levels, Levels]
+    own_levels: OtherCuboids
 
     @property
     def cuboids(self) -> CuboidList:
@@ -296,7 +296,7 @@ def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeSh
     return whole if cuboids is None else whole.down_to(reduce(join, map(whole.given, cuboids)))
 
 
-def own_levels(shape: CubeShape, cuboids: Iterable[Levels]) -> dict[Levels, Levels]:
+def own_levels(shape: CubeShape, cuboids: Iterable[Levels]) -> OtherCuboids:
     """Return for each cuboid, without levels of only children, the first of those that it is."""
     first: dict[Levels, Levels] = {}
     for levels in cuboids:

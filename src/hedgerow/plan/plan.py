@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from hedgerow.arrays import CuboidList, Levels
+from hedgerow.arrays import CuboidList, Levels, OtherCuboids
 from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
@@ -475,7 +475,7 @@ class Plan:
         return None if factors is None else [[f / sum(each) for f in each] for each in factors]
 
     @cached_property
-    def repeats(self) -> dict[Levels, Levels]:
+    def repeats(self) -> OtherCuboids:
         """For each cuboid that has the cells of a coarser one, the coarsest such one."""
         return repeated(self.tree, self.levels)
 

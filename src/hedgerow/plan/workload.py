@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from typing import ClassVar, Protocol
 
-from hedgerow.arrays import CuboidList, Levels
+from hedgerow.arrays import CuboidList, Levels, OtherCuboids
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
@@ -261,7 +261,7 @@ def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> CuboidList:
     return tuple(sorted(maximal(again.get(k, k) for k in maximal(every)), key=fineness))
 
 
-def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
+def repeated(tree: Tree, cuboids: Sequence[Levels]) -> OtherCuboids:
     """Return the cuboids that have the cells of a coarser one, and the coarsest such one of each.
 
     There some axis stands at a level of only children, so measuring it would tell nothing new.

@@ -24,7 +24,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, run_starts
+from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, int64_zeros, run_starts
 from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -74,7 +74,7 @@ class TiedCells:
             signs += [np.ones(len(parts), dtype=np.int64), np.full(len(wholes), -1)]
             sums += len(wholes)
         counts = np.concatenate([each.values for each in true.values()])
-        none = np.empty(0, dtype=np.int64)
+        none = int64_zeros(0)
         total, cell, sign = (np.concatenate([none, *each]) for each in (totals, cells, signs))
         return cls(counts, start, total, cell, sign)
 

@@ -16,13 +16,13 @@ the number of cells, and the bound S² is the least total itself (docs/proofs/le
 least error of any estimates").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatArrays, Levels, OfCuboids
+from hedgerow.arrays import Float64, FloatArrays, OfCuboids, OtherCuboids
 from hedgerow.errors import PlanError
 from hedgerow.plan.efficiency.traces import ONE_CELL
 from hedgerow.tables.tree import Tree
@@ -52,7 +52,7 @@ class Even:
     cells: float
     sizes: FloatArrays
     importance: Float64
-    places: Mapping[Levels, Levels]
+    places: OtherCuboids
 
     @classmethod
     def of(cls, tree: Tree, importance: OfCuboids) -> "Even":

@@ -17,7 +17,7 @@ program (``tests/acceptance/efficiency.py``) these bounds are up to 4 % low alon
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, runs
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids, runs
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -128,7 +128,7 @@ class _AxisProblem:
     branches: Branches
     other_sizes: IntArrays
     importance: Float64
-    places: Mapping[Levels, Levels]
+    places: OtherCuboids
 
     @classmethod
     def of(
@@ -136,7 +136,7 @@ class _AxisProblem:
         families: Sequence[Int64],
         other_sizes: IntArrays,
         importance: OfCuboids,
-        places: Mapping[Levels, Levels],
+        places: OtherCuboids,
     ) -> "_AxisProblem":
         """Return the problem of one axis, by its families, beside others."""
         if (spaces := prod(map(len, other_sizes))) > MOST_SPACES:
@@ -291,7 +291,7 @@ class _Products:
 
     axes: tuple[_AxisProblem, ...]
     importance: OfCuboids
-    names: Mapping[Levels, Levels]
+    names: OtherCuboids
 
     @classmethod
     def of(cls, tree: Tree, importance: OfCuboids) -> "_Products":

@@ -138,7 +138,7 @@ def _errors_of_an_empty_table(
             f"{MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
         )
     nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
-    empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
+    empty = Counts.from_leaves(plan.tree, nobody, int64_zeros(0))
     sources = (Drawn(empty, plan, key_of(f"{words}/{run}")) for run in range(pairs))
     return np.array([answers.whole_estimates(each, [levels])[levels] for each in sources])
 

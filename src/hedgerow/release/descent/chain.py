@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Sizes
+from hedgerow.arrays import Float64, Sizes, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -141,7 +141,7 @@ class ChainFlow(Flow):
             roots = yield from self._from_first(outline.cut)
         if not len(roots.nodes):  # nothing is measured below, and that is said
             for depth in range(outline.cut + 1, tree.depth + 1):
-                noisy = np.empty(0, dtype=np.int64) if depth in outline.measured else None
+                noisy = int64_zeros(0) if depth in outline.measured else None
                 yield Found(tree.cuboid(depth), roots.nodes, noisy)
         return roots
 
