@@ -190,8 +190,7 @@ def _skellam_tails() -> Float64:
     """
     deviations = np.arange(int(MOST_JUMPY_DEVIATION * JUMP_STEPS) + 1) / JUMP_STEPS
     masses = ive(np.arange(256)[:, None], deviations**2)
-    tails: Float64 = 2 * np.cumsum(masses[::-1], axis=0)[::-1]
-    return tails
+    return 2 * np.cumsum(masses[::-1], axis=0)[::-1]
 
 
 @kernel

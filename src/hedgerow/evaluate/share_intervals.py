@@ -179,8 +179,7 @@ def equal_parts(
         confidence: of one interval.
     """
     draws, missed = len(errors), 1 - confidence.coverage
-    bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
-    fewest, most = min(bounds), max(bounds)
+    fewest, most = sorted(eligible(threshold, estimate, errors, COUNT_PART * missed))
     rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
     half_width = np.partition(errors, draws - rank, axis=0)[draws - rank]
     certain = estimate - half_width > threshold + ROUND_OFF

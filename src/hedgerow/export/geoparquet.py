@@ -192,5 +192,4 @@ def no_places(tree: Tree, column: str) -> list[str]:
     if axis.not_stated is None:
         return []
     level = axis.columns.index(column) + 1
-    codes: list[str] = axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()
-    return codes
+    return axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()

@@ -156,15 +156,13 @@ class CellError(ABC):
         """Return the derivative of `mse` in the precision, below 0; by differences here."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 1, 2)]
-        slope: Float64 = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
-        return slope
+        return (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """Return the second derivative of `mse` in the precision, above 0; likewise."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 0, 1, 2)]
-        bent: Float64 = (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
-        return bent
+        return (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
 
 
 @dataclass(frozen=True, slots=True)

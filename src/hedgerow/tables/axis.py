@@ -279,8 +279,7 @@ class Axis:
         if rule is not None:
             codes = rule.codes(self.labels[rule.level - 1])
         number = np.arange(self.leaves, dtype=np.int32)
-        leaves: Int32 = codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
-        return leaves
+        return codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
 
     def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""

@@ -183,9 +183,8 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: Json) -> None:
     wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
-    wanted |= set(public_files(plan.facts))
-    wanted |= {counts_file(levels) for levels in plan.levels}
-    wanted |= {noisy_file(levels) for levels in plan.measured}
+    wanted.update(public_files(plan.facts), map(counts_file, plan.levels))
+    wanted.update(map(noisy_file, plan.measured))
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
