@@ -26,7 +26,7 @@ from hedgerow.machine import check_free, check_suffix
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
-from hedgerow.release.naming import levels_of, meant_levels
+from hedgerow.release.naming import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName, Texts
@@ -127,7 +127,7 @@ def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bo
             f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
         )
     meant = None if level is None else meant_levels(plan.tree, level)
-    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
+    if meant and plan.tree.cuboid_of(meant) not in plan.by_levels:
         sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
         way_out = f"for sums over the other axes write {sums}"
         if records:

@@ -117,7 +117,7 @@ class _Structures:
         """The identifier of each axis."""
         taken = {name.lower() for name, _ in MEASURES.values()} | {CONTRADICTED}
         taken |= {"structure", "structure_id", "action", "time_period"}
-        plain = plain_names([axis.name for axis in self._axes], LONGEST_ID, taken)
+        plain = plain_names(self.release.plan.tree.axis_names, LONGEST_ID, taken)
         return [plain[axis.name].upper() for axis in self._axes]
 
     @cached_property

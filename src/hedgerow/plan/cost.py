@@ -155,9 +155,7 @@ def off_the_chain(tree: Tree) -> Iterator[Levels]:
         cuboids: Iterator[Levels] = product(*every)
     else:
         cuboids = (
-            tuple(level if i == a else 0 for i in range(len(every)))
-            for a, levels in enumerate(every)
-            for level in levels[1:]
+            tree.cuboid_of({axis.name: level}) for axis in tree.axes for level in axis.levels
         )
     return (levels for levels in cuboids if levels not in chain)
 

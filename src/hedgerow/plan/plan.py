@@ -210,7 +210,7 @@ class Plan:
     @property
     def has_all_combinations(self) -> bool:
         """Whether the workload has every combination of levels of the axes."""
-        return len(self.levels) == prod(axis.depth + 1 for axis in self.tree.axes)
+        return len(self.levels) == prod(map(len, self.tree.level_numbers))
 
     @cached_property
     def measured(self) -> CuboidList:

@@ -13,16 +13,6 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 
-def levels_of(tree: Tree, levels: TextByName) -> Levels:
-    """Return the level of each axis, 0 for those that are not named and so summed over.
-
-    Raises:
-        TableError: no such level.
-    """
-    return tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
-                 for axis in tree.axes)  # fmt: skip
-
-
 def label_columns(plan: Plan, levels: TextByName) -> list[str]:
     """Return the label columns of axis → level, in the order in which its axes are named.
 
@@ -86,7 +76,7 @@ def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
         return named
     meant = None if level is None else meant_levels(tree, level)
     if meant is not None:
-        cuboid = levels_of(tree, meant)
+        cuboid = tree.cuboid_of(meant)
         if cuboid in plan.by_levels:
             raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
         sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())

@@ -15,6 +15,7 @@ import polars as pl
 from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros, runs
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
+from hedgerow.text import TextByName
 
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
@@ -230,6 +231,16 @@ class Tree:
         """Return the axes that a cuboid is not summed over, and the level of each."""
         each = zip(self.axes, levels, strict=True)
         return [(axis, axis.levels[level - 1]) for axis, level in each if level]
+
+    def cuboid_of(self, levels: TextByName) -> Levels:
+        """Return the cuboid of axis → level, which is summed over the others.
+
+        Raises:
+            TableError: no such level.
+        """
+        return tuple(
+            axis.level_number(levels[axis.name]) if axis.name in levels else 0 for axis in self.axes
+        )
 
     @property
     def axis_names(self) -> list[str]:

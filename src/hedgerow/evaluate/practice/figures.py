@@ -82,14 +82,10 @@ class Table:
     @classmethod
     def of(cls, counts: Counts, plan: Plan) -> "Table":
         """Return the table with what a plan publishes."""
-        tree, axes = counts.tree, range(len(counts.tree.axes))
+        tree = counts.tree
         published = {k: CuboidCounts.true(counts, k) for k in sorted(plan.levels, key=fineness)}
-        alone = [
-            tuple(k if a == b else 0 for b in axes)
-            for a in axes
-            for k in range(a > 0, tree.axes[a].depth + 1)
-        ]
-        tables = {k: plan.table_of(k) for k in alone}
+        named = ({axis.name: level} for axis in tree.axes for level in axis.levels)
+        tables = {k: plan.table_of(k) for k in map(tree.cuboid_of, ({}, *named))}
         sums = {
             k: (CuboidCounts.true(counts, k), table)
             for k, table in tables.items()

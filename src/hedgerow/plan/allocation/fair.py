@@ -125,12 +125,6 @@ def fair_shares(
     )
 
 
-def least_ratio(problem: Problem) -> float:
-    """Return the smallest ratio that shares were found to reach."""
-    kinds = Kinds.of(problem, np.ones(len(problem.cuboids)))
-    return float(np.exp(kinds.log_ratio(kinds.narrowest.shares)))
-
-
 @dataclass(frozen=True, eq=False)
 class Kinds:
     """The cells of cuboids that may differ in variance: one of each kind.

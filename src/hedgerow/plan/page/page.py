@@ -34,6 +34,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta, float_above
 from hedgerow.privacy.ledger.records import Standing
+from hedgerow.tables.axis import Axis
 from hedgerow.text import Json, format_rounded_up, visible
 
 SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "criteria.js", "page.js")
@@ -146,7 +147,7 @@ def _facts(
         "solver": solver,
         "points": points,
         "rows": rows,
-        "axes": [_axis(plan, axis, say) for axis in range(len(plan.tree.axes))],
+        "axes": [_axis(plan, axis, say) for axis in plan.tree.axes],
         "form": "list" if plan.is_chain else "names",
         "named": [name for name, what in plan.cuboids.items() if isinstance(what, Measured)],
         "last": open_rows[-1]["place"],
@@ -194,9 +195,9 @@ def _quantile(plan: Plan) -> float:
     return max(NormalEnvelope(1.0).quantile(CONFIDENCE_MISS), *each)
 
 
-def _axis(plan: Plan, number: int, say: Catalogue) -> Json:
+def _axis(plan: Plan, axis: Axis, say: Catalogue) -> Json:
     """Return an axis with the levels that can have a share: those that are not of only children."""
-    axis, described = plan.tree.axes[number], plan.description
+    described = plan.description
     kept = (axis.levels[k - 1] for k in levels_apart(axis)[1:])
     labels = [visible(described.level_label(axis, level)) for level in kept]
     name = visible(described.axis_label(axis))

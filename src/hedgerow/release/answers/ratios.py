@@ -90,7 +90,7 @@ class SetPairs:
                     f"pairs of areas that have more than {MOST_HELD:,} codes together are too "
                     f"many; name fewer areas, or a lookup of coarser codes"
                 )
-            pairs.append([number(nodes) for nodes in (first, second, *alone, both)])
+            pairs.append(list(map(number, (first, second, *alone, both))))
         start = starts_of(members)
         areas = pl.Series("area", map(str, range(len(members))), dtype=pl.String)
         lookup = Lookup(*where, areas, start, np.concatenate(members))
@@ -240,17 +240,23 @@ def area_numbers(
     return [(one, None if second is None else areas.index(second)) for one in firsts]
 
 
+def _finest(axis: Axis, fine: Groups, coarse: Groups) -> tuple[int, IntPair]:
+    """Return the finer of two levels, and of its nodes both groups: int64 (nodes)."""
+    level = max(fine.level, coarse.level)
+    nodes = np.arange(axis.size(level))
+    inside, outside = (
+        each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
+    )
+    return level, (inside, outside)
+
+
 def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:
     """Return of each group the coarser one that contains it: int64 (groups).
 
     Raises:
         ReleaseError: one is in several.
     """
-    level = max(fine.level, coarse.level)
-    nodes = np.arange(axis.size(level))
-    inside, outside = (
-        each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
-    )
+    _, (inside, outside) = _finest(axis, fine, coarse)
     above = int64_zeros(fine.many)
     above[inside] = outside
     if (above[inside] != outside).any():
@@ -266,20 +272,15 @@ def _nested(fine: Sums, coarse: Groups, axis: int) -> SetPairs | None:
 
     Nor where errors of sums over such sets are unknown, or take too long.
     """
-    plan, own, tree = fine.plan, fine.groups[axis], fine.plan.tree
-    where = axis, max(own.level, coarse.level)
-    nodes = np.arange(tree.axes[axis].size(where[1]))
-    inside, outside = (
-        each.number[tree.axes[axis].nodes_above(each.level, where[1], nodes)]
-        for each in (own, coarse)
-    )
+    plan, own, along = fine.plan, fine.groups[axis], fine.plan.tree.axes[axis]
+    level, (inside, outside) = _finest(along, own, coarse)
     groups, containing = _members(inside, own.many), _members(outside, coarse.many)
     sets = [(nodes, containing[outside[nodes[0]]]) for nodes in groups]
     cells = fine.cells // own.many
     if sum(len(whole) for _, whole in sets) > MOST_MEMBERS or 3 * len(sets) * cells > MOST_SUMS:
         return None
-    by = {name: each for name, each in fine.by.items() if name != tree.axes[axis].name}
-    pairs = SetPairs.of(plan, by, where, sets)
+    by = {name: each for name, each in fine.by.items() if name != along.name}
+    pairs = SetPairs.of(plan, by, (axis, level), sets)
     return pairs if answers_of(plan).fault_of_areas(pairs.sums) is None else None
 
 
