@@ -121,7 +121,7 @@ def levels_by(tree: Tree, words: Sequence[str], option: str = "--by") -> TextByN
 
 def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bool = False) -> None:
     """Raise a ReleaseError with the command's way out if a plan has no such level or depth."""
-    if depth is not None and plan.design.depth_of(plan.levels[0]) is None:
+    if depth is not None and not plan.has_depths:
         raise ReleaseError(
             f"{plan.workload.noun} has no depths; name a cuboid: "
             f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"

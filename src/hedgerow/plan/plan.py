@@ -232,6 +232,11 @@ class Plan:
         return chain_of(self).public_depth
 
     @property
+    def has_depths(self) -> bool:
+        """Whether the cuboids are estimated as depths of a tree."""
+        return self.design.depth_of(self.levels[0]) is not None
+
+    @property
     def is_chain(self) -> bool:
         """Whether the cuboids are nested, so that the pass descends from depth to depth."""
         return isinstance(self.workload, Chain)

@@ -228,7 +228,7 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
                 f"{what}: families add up to their parents' counts",
                 partial(check_families, tree, depth, above, released[levels]),
             )
-    if plan.design.depth_of(plan.levels[0]) is None:
+    if not plan.has_depths:
         pairs = ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
         for levels, table in pairs:  # all tables that contain a cuboid are shown to agree
             if levels == table != tree.finest:

@@ -273,7 +273,7 @@ def _check(plan: Plan) -> None:
             "a distribution needs a release that measured all nodes or running sums (measure = "
             '"all" or "running-sums" in [estimate]); this one measured survivors alone'
         )
-    if plan.design.depth_of(plan.levels[0]) is None:
+    if not plan.has_depths:
         raise ReleaseError(
             "cumulative counts have intervals where all depths of a tree are measured; these "
             'cuboids were named: release them with cuboids = "chain"'

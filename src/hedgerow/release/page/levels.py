@@ -14,6 +14,7 @@ from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page.points import value_of
 from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho
@@ -293,7 +294,7 @@ def keeps_budget(plan: Plan) -> bool:
     if isinstance(budget, EpsilonDelta):
         return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
     cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon
-    return cost is not None and cost <= (budget.rho if isinstance(budget, Rho) else budget.epsilon)
+    return cost is not None and cost <= value_of(budget)
 
 
 def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:
