@@ -18,14 +18,15 @@ Complex128 = NDArray[np.complex128]
 IntPair = tuple[Int64, Int64]
 FloatPair = tuple[Float64, Float64]
 """Two arrays that go together: numbers and counts, lower and upper ends, rows and columns."""
-FloatTriple = tuple[Float64, Float64, Float64]
-WithGradient = tuple[float, Float64]
-"""A value, and its derivatives by all that it depends on."""
 IntTriple = tuple[Int64, Int64, Int64]
+FloatTriple = tuple[Float64, Float64, Float64]
 IntArrays = tuple[Int64, ...]
 FloatArrays = tuple[Float64, ...]
 """One array for each of several levels, axes or steps."""
+WithGradient = tuple[float, Float64]
+"""A value, and its derivatives by all that it depends on."""
 Numbers = Sequence[float] | Float64
+"""Variances and the like, as users or as modules give them."""
 Codes = tuple[Int32, ...]
 """Of listed cells the node on each axis: one array an axis."""
 CellNumbers = tuple[Codes, Int64]
@@ -42,14 +43,14 @@ OfCuboids = Mapping[Levels, float]
 OtherCuboids = Mapping[Levels, Levels]
 """Of each of some cuboids another one: that whose cells it has, its place elsewhere."""
 
-ByCuboid = Mapping[Levels, Float64]
-"""Of each of some cuboids the numbers of its cells."""
-
 ByLevel = dict[int, Float64]
 """Of each of some levels or depths the numbers of its nodes."""
 
-IntTables = dict[Levels, Int64]
+ByCuboid = Mapping[Levels, Float64]
+"""Of each of some cuboids the numbers of its cells."""
+
 Tables = dict[Levels, Float64]
+IntTables = dict[Levels, Int64]
 """The same, to be added to or overwritten."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import FloatPair, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
@@ -146,7 +146,7 @@ SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
 MOST_CELLS, MOST_NOISY = 1 << 22, 1 << 23
 """Cells of a cuboid, and noisy counts of a release, whose intervals are made: a minute's work."""
-Ends = tuple[Float64, Float64]
+Ends = FloatPair
 HIGHEST_POWER = 18
 """The last band begins at 10¹⁸: counts are below 2⁶³."""
 

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, starts_among, sums_before
+from hedgerow.arrays import Float64, Int64, IntTriple, starts_among, sums_before
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -25,7 +25,7 @@ from hedgerow.examples.files import (
 from hedgerow.export.released import write_parts
 
 TRIPS_A_BLOCK = 1 << 21
-Pairs = tuple[Int64, Int64, Int64]
+Pairs = IntTriple
 """Origins, destinations, and how many trips between them."""
 
 _TRIPS = """\

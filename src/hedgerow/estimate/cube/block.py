@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, IntPair
 from hedgerow.estimate.families.units import (
     FIRST_MIX,
     NEWTON,
@@ -55,8 +55,8 @@ FARTHEST = 2.0**40
 """Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
 Matrix: TypeAlias = Float64
-Weights: TypeAlias = tuple[Float64, Float64]
-Margins: TypeAlias = tuple[Int64, Int64]
+Weights: TypeAlias = FloatPair
+Margins: TypeAlias = IntPair
 Scratch: TypeAlias = tuple[Float64, Float64, Float64, Float64, Int64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

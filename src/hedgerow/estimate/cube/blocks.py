@@ -41,7 +41,7 @@ TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
 """Where the nodes of each group begin, and their children at the next level; where the children of
 each node begin; and the variances v of these."""
 
-Settled: TypeAlias = tuple[Int64, Int64]
+Settled: TypeAlias = IntPair
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hedgerow.arrays import Float64, FloatPair, FloatTriple, Int32, Int64, IntPair
 from hedgerow.kernels import kernel, run_range, run_size
 
-Blocks: TypeAlias = tuple[Int64, Int64]
+Blocks: TypeAlias = IntPair
 """Where the rows of each block begin and the end, and where its matrix begins: int64."""
 
 Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import ByLevel, Float64, FloatTriple, Int64, Numbers
+from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
@@ -115,7 +115,7 @@ def _by_source(effect: Float64, own: Float64) -> Float64:
 
 Entries: TypeAlias = tuple[Int64, Int64, Float64]
 """The parents' shapes, the children's, and how many such children a parent has."""
-Both: TypeAlias = tuple[Float64, Float64]
+Both: TypeAlias = FloatPair
 
 
 @dataclass(frozen=True, slots=True, eq=False)

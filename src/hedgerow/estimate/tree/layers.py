@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families, check_vector
 from hedgerow.kernels import kernel, run_ends
@@ -22,7 +22,7 @@ from hedgerow.kernels import kernel, run_ends
 
 Noisy: TypeAlias = Int64 | Float64
 Column: TypeAlias = tuple[Float64, int]
-Estimates: TypeAlias = tuple[Float64, Float64]
+Estimates: TypeAlias = FloatPair
 """Of each node, records, and their variances, records²."""
 
 

@@ -8,7 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Complex128, Float64, FloatTriple, Int64, int64_zeros, runs
+from hedgerow.arrays import (
+    Bool,
+    Complex128,
+    Float64,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    int64_zeros,
+    runs,
+)
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -24,7 +33,7 @@ from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
 Wave = tuple[float, float]
 """Of one factor: |step| and times · sharpness."""
 
-Intervals = tuple[Float64, Float64]
+Intervals = FloatPair
 """Their lower and their upper ends."""
 Block = tuple[int, int]
 """The first node, and the one after the last."""

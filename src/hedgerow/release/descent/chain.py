@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Sizes, int64_zeros
+from hedgerow.arrays import FloatPair, Sizes, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -47,7 +47,7 @@ from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
 from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
-UpwardEstimate = tuple[Float64, Float64]
+UpwardEstimate = FloatPair
 """What a chain's jobs *up* tell of their roots: estimates and variances."""
 
 Results = Generator[Found, None, Roots]

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import FloatArrays, Int64, Levels
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
@@ -91,7 +91,7 @@ class Progress:
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
-Told = tuple[Float64, ...]
+Told = FloatArrays
 """What jobs *up* tell of their roots."""
 OnFraction = Callable[[float], None]
 """Who is told the finished share of jobs, 0 to 1."""

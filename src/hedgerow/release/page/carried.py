@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, IntArrays, Levels
+from hedgerow.arrays import Float64, Int32, Int64, IntArrays, IntPair, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BYTES_OF_A_BLOCK
@@ -32,7 +32,7 @@ beside them, as `Release.level` makes them."""
 
 Block = tuple[str, str]
 """The name of a block and its text."""
-Ends = tuple[Int64, Int64]
+Ends = IntPair
 """Where intervals begin and end: two int64 (cells), records."""
 
 

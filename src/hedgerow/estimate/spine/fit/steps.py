@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntPair
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel, run_ends, run_range, run_size
 
 Runs: TypeAlias = tuple[Int64, Int32]
 """Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
-ChildRows: TypeAlias = tuple[Int64, Int64]
+ChildRows: TypeAlias = IntPair
 """Where the rows of each child begin; and the row of the node above that each row is a part of."""
 
 

@@ -24,6 +24,7 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntArrays,
+    IntPair,
     Numbers,
     run_starts,
 )
@@ -36,7 +37,7 @@ from hedgerow.kernels import kernel, run_ends, run_range
 Rows: TypeAlias = tuple[Int32, Int64, Int64]
 """The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
 
-Family: TypeAlias = tuple[Int64, Int64]
+Family: TypeAlias = IntPair
 """Where the nodes of each group begin at a level, and where the children of each node begin."""
 
 
