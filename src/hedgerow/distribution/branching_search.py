@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Sizes
 from hedgerow.kernels import kernel
 
 MOST_STEPS = 2000
@@ -157,7 +157,7 @@ def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
     return True
 
 
-Factors = tuple[int, ...]
+Factors = Sizes
 WIDEST = 4096
 MANY_LEAVES = 1 << 20
 SLACK = 0.02

@@ -10,7 +10,6 @@ from Σ low to Σ high.) With the total N public, N must lie between the sums of
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -32,7 +31,7 @@ from hedgerow.plan.facts.public_rows import (
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-Flags: TypeAlias = NDArray[np.bool_]
+Flags = NDArray[np.bool_]
 
 
 def combinations(rows: PublicRows, leaves: pl.DataFrame) -> IntPair:

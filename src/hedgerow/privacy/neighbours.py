@@ -18,6 +18,7 @@ from fractions import Fraction
 from math import inf
 from typing import Annotated, ClassVar
 
+from hedgerow.arrays import Sizes
 from hedgerow.declared import Whole, check_fields
 from hedgerow.errors import BudgetError, check_type
 from hedgerow.text import check_name
@@ -52,7 +53,7 @@ class Norm:
         check_fields(self)
 
 
-Shifts = tuple[int, ...]
+Shifts = Sizes
 """A change of counts: integer shifts of distinct nodes; () for none."""
 
 Change = Shifts | Norm

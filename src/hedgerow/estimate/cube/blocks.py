@@ -9,7 +9,6 @@ its group has; survivors have a group for each block.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -37,11 +36,11 @@ LIMIT = float(LARGEST_REAL_COUNT)
 AT_ONCE = 64
 """Into how many parts blocks fall at least that are settled side by side, if there are as many."""
 
-TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+TreeLevel = tuple[Int64, Int64, Int64, Float64]
 """Where the nodes of each group begin, and their children at the next level; where the children of
 each node begin; and the variances v of these."""
 
-Settled: TypeAlias = IntPair
+Settled = IntPair
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 

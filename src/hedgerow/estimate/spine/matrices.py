@@ -3,17 +3,15 @@
 A block is a range of rows of one node and has one matrix, row-major, one behind the other.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair, FloatTriple, Int32, Int64, IntPair
 from hedgerow.kernels import kernel, run_range, run_size
 
-Blocks: TypeAlias = IntPair
+Blocks = IntPair
 """Where the rows of each block begin and the end, and where its matrix begins: int64."""
 
-Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+Metric = tuple[Int64, Int64, Int64, Float64]
 """Of each row: the first row of its block, the number of rows there, and where its row of the
 matrix begins; and the entries of all matrices."""
 

@@ -9,7 +9,6 @@ nodes, which one job works on, or the top above all.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -63,7 +62,7 @@ UNBOUNDED = 1 << 53
 """Records: an upper bound that bounds nothing."""
 
 
-Bounds: TypeAlias = tuple[int, Int64, Int64, Int64, Int64]
+Bounds = tuple[int, Int64, Int64, Int64, Int64]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
 
 

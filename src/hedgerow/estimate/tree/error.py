@@ -9,7 +9,6 @@ of the nodes. Formulas: `docs/proofs/variances.md`, "Variances of a whole tree".
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -113,9 +112,9 @@ def _by_source(effect: Float64, own: Float64) -> Float64:
         return np.where(effect > 0, effect * own, 0.0)
 
 
-Entries: TypeAlias = tuple[Int64, Int64, Float64]
+Entries = tuple[Int64, Int64, Float64]
 """The parents' shapes, the children's, and how many such children a parent has."""
-Both: TypeAlias = FloatPair
+Both = FloatPair
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TypeAlias
 
 import numpy as np
 
@@ -20,9 +19,9 @@ from hedgerow.kernels import kernel, run_ends
 #
 # A column of variances comes with the step from one entry to the next: 0 where one stands for all.
 
-Noisy: TypeAlias = Int64 | Float64
-Column: TypeAlias = tuple[Float64, int]
-Estimates: TypeAlias = FloatPair
+Noisy = Int64 | Float64
+Column = tuple[Float64, int]
+Estimates = FloatPair
 """Of each node, records, and their variances, records²."""
 
 

@@ -9,7 +9,6 @@ by family from the leaves up, and covariances need the lowest common ancestor al
 
 from collections.abc import Iterable, Sequence
 from math import inf, nan
-from typing import TypeAlias
 
 import numpy as np
 
@@ -88,7 +87,7 @@ def _times(share: Float64, variance: Float64) -> Float64:
     return share * np.where(share, variance, 0.0)
 
 
-Pairs: TypeAlias = tuple[Int64, Int64, Float64]
+Pairs = tuple[Int64, Int64, Float64]
 """Node, group and g of each pair, by node."""
 
 

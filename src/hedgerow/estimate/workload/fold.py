@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from hedgerow.arrays import (
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
 
-AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
+AxisWeights = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
 
 

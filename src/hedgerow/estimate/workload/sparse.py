@@ -10,7 +10,7 @@ three margins need not admit a table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
-Listed: TypeAlias = tuple[Sequence[Array], Int64]
+Listed = tuple[Sequence[Array], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
 
 

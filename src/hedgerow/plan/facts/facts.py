@@ -9,7 +9,7 @@ invariants (`hedgerow.plan.cuboids.Invariant`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
@@ -205,7 +205,7 @@ def _as_in_release(frame: pl.DataFrame, also: Mapping[str, tuple[Axis, str]]) ->
     return frame
 
 
-Fact: TypeAlias = Zeros | PublicRows
+Fact = Zeros | PublicRows
 """A public fact as a plan keeps it."""
 
 

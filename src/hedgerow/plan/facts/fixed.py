@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -32,10 +31,10 @@ MOST_NAMED = 6
 PART, WHOLE = 1, 2
 """Of the open cells of a group a cell of a cuboid has some, or all."""
 
-Pattern: TypeAlias = tuple[tuple[int, int], ...]
+Pattern = tuple[tuple[int, int], ...]
 """The groups that a cell of a cuboid has a part of, each with `PART` or `WHOLE`."""
 
-FixedCounts: TypeAlias = Mapping[Levels, tuple[int, int]]
+FixedCounts = Mapping[Levels, tuple[int, int]]
 """By cuboid how many counts are fixed, and how many may hold records at all."""
 
 

@@ -8,7 +8,6 @@ public, the number of all records: first the sums of its rows, then the cells be
 from collections.abc import Sequence
 from functools import partial
 from math import nan, sqrt
-from typing import TypeAlias
 
 import numpy as np
 
@@ -43,9 +42,9 @@ SUM_TOLERANCE = 0.002
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
-Cells: TypeAlias = tuple[Int64, Runs, Int32, Float64]
+Cells = tuple[Int64, Runs, Int32, Float64]
 """The extents, runs and sums' places of `Residuals`; and ``near`` of `weights_of`."""
-Rows: TypeAlias = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
+Rows = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
 where the covariance of each child begins; all from 0. And the group of each row of a node."""
 

@@ -32,7 +32,6 @@ direction method of multipliers, sections 3.3, 3.4 and 5.2.
 """
 
 from math import sqrt
-from typing import TypeAlias
 
 import numpy as np
 
@@ -62,7 +61,7 @@ WITHIN = 1e-9
 SUM_TOLERANCE = 4.0
 """How near the sums of a row and of a child must come, in tolerances of a cell."""
 
-Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
+Bounds = tuple[Float64, Float64, Float64, tuple[bool, float]]
 """See `fit_family`."""
 
 

@@ -23,8 +23,6 @@ cell changes one number in each marginal and group. So what every unit costs is 
 As every unit's cost holds the errors of all marginals so far, these do not add up.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntTriple
@@ -34,14 +32,14 @@ from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel, run_range, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
-Metric: TypeAlias = tuple[Int32, Float64, Float64]
+Metric = tuple[Int32, Float64, Float64]
 """Where each cell's sums are (marginals, W); N, child by child; and half the objective's gradient
 with respect to each sum (rows, sums of all marginals), at the fit."""
-Slopes: TypeAlias = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
+Slopes = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
 """Where each cell's sums are (marginals, W); half the objective's gradient with respect to each sum
 (rows, sums of all marginals); N, child by child, and where each row's line of it begins; where a
 child's rows begin; a row's child."""
-Limits: TypeAlias = tuple[Int64, Int64, Float64]
+Limits = tuple[Int64, Int64, Float64]
 """The least and largest sums of a row's cells, int64 (rows), and the sums, float64 (rows)."""
 
 MOST_SWEEPS = 50

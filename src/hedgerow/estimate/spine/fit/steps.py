@@ -5,7 +5,6 @@ stand one behind the other, child by child, (residuals, rows, rows).
 """
 
 from math import sqrt
-from typing import TypeAlias
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
 from hedgerow.kernels import kernel, run_ends, run_range, run_size
 
-Runs: TypeAlias = tuple[Int64, Int32]
+Runs = tuple[Int64, Int32]
 """Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
-ChildRows: TypeAlias = IntPair
+ChildRows = IntPair
 """Where the rows of each child begin; and the row of the node above that each row is a part of."""
 
 

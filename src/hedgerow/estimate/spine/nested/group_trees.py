@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -34,10 +33,10 @@ from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.tree.sums import climb
 from hedgerow.kernels import kernel, run_ends, run_range
 
-Rows: TypeAlias = tuple[Int32, Int64, Int64]
+Rows = tuple[Int32, Int64, Int64]
 """The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
 
-Family: TypeAlias = IntPair
+Family = IntPair
 """Where the nodes of each group begin at a level, and where the children of each node begin."""
 
 
