@@ -57,7 +57,7 @@ class ForDistribution:
         True
     """
 
-    name: ClassVar[str] = "distribution"
+    name = "distribution"
     prior: ClassVar[Prior | None] = None
     objective: Objective = field(default_factory=Cdf)
 

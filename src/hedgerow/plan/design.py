@@ -76,8 +76,8 @@ class Design(ABC):
     """
 
     key: ClassVar[str]
-    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
-    scale: ClassVar[int] = 1
+    seconds_a_cell = SECONDS_A_CELL
+    scale = 1
     plan: "Plan"
 
     @property

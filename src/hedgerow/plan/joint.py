@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class Joint(Design):
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
     """
 
-    key: ClassVar[str] = "cuboids"
+    key = "cuboids"
     shape: CubeShape
     noise: OfCuboids
     public: Levels | None

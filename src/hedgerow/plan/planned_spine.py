@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class PlannedSpine(Spine, Joint):
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
-    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
+    seconds_a_cell = SECONDS_A_CELL
     is_free: Flags
     excess: float
 

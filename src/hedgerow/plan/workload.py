@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from hedgerow.arrays import CuboidList, Levels, OtherCuboids
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
@@ -41,9 +41,9 @@ class Chain:
         ['total', 'bins_4', 'bin']
     """
 
-    name: ClassVar[str] = "chain"
-    noun: ClassVar[str] = "a chain"  # what sentences call it
-    fewer: ClassVar[str] = "insert a level"  # how a user asks for less of it
+    name = "chain"
+    noun = "a chain"  # what sentences call it
+    fewer = "insert a level"  # how a user asks for less of it
 
     def cuboids(self, tree: Tree) -> CuboidList:
         """Return the cuboid of each depth, coarsest first."""
@@ -70,9 +70,9 @@ class Cube:
         ['total', 'sex.sex', 'place.town', 'place.town × sex.sex']
     """
 
-    name: ClassVar[str] = "cube"
-    noun: ClassVar[str] = "a cube"
-    fewer: ClassVar[str] = 'use cuboids = "chain"'
+    name = "cube"
+    noun = "a cube"
+    fewer = 'use cuboids = "chain"'
 
     def cuboids(self, tree: Tree) -> CuboidList:
         """Return every combination of levels, ordered by how many levels they are below the total.
@@ -126,9 +126,9 @@ class Cuboids:
         ['total', 'sex.sex', 'place.town']
     """
 
-    name: ClassVar[str] = "named"
-    noun: ClassVar[str] = "a workload of named cuboids"
-    fewer: ClassVar[str] = "name fewer cuboids"
+    name = "named"
+    noun = "a workload of named cuboids"
+    fewer = "name fewer cuboids"
     given: Texts
     chain: bool
 

@@ -148,7 +148,7 @@ class AddRemove(Neighbours):
         The release can differ only so much with or without any one unit of up to 3 records.
     """
 
-    name: ClassVar[str] = "add-remove"
+    name = "add-remove"
 
     @property
     def total_is_public(self) -> bool:
@@ -192,7 +192,7 @@ class Replace(Neighbours):
         The release can differ only so much whatever any one record says; the number of records...
     """
 
-    name: ClassVar[str] = "replace"
+    name = "replace"
     exactly: bool = True
 
     def __post_init__(self) -> None:

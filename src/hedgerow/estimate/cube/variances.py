@@ -26,7 +26,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
@@ -102,7 +101,7 @@ def _ends(
 class ByFactors(ABC):
     """The variances of cells that are sums of terms, each a product over axes."""
 
-    has_covariances: ClassVar[bool] = True
+    has_covariances = True
 
     @property
     def leading(self) -> int:

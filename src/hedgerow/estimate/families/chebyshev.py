@@ -1,7 +1,6 @@
 """The estimator of InfTDA: the smallest largest change of any cell."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -193,5 +192,5 @@ class Chebyshev(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "chebyshev"
+    name = "chebyshev"
     kernels = project_least_distance, _project

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from hedgerow.arrays import Int64
 from hedgerow.estimate.families.real_projection import FamilyEstimator
@@ -201,5 +200,5 @@ class Euclidean(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "euclidean"
+    name = "euclidean"
     kernels = partial(project_penalised, 0.0), _project

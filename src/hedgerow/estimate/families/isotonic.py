@@ -1,7 +1,6 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -97,7 +96,7 @@ class Isotonic(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "isotonic"
+    name = "isotonic"
     kernels = _project, None
 
     @staticmethod

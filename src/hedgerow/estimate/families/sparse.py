@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -221,7 +220,7 @@ class Sparse(FamilyEstimator):
         array([6, 0, 5, 0])
     """
 
-    name: ClassVar[str] = "sparse"
+    name = "sparse"
     penalty: float = 0.5
 
     def __post_init__(self) -> None:

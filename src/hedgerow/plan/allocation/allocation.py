@@ -224,7 +224,7 @@ class Uniform:
         ['1/3', '1/3', '1/3']
     """
 
-    name: ClassVar[str] = "uniform"
+    name = "uniform"
     prior: ClassVar[Prior | None] = None
 
     def shares(self, problem: Problem) -> ByDepth:

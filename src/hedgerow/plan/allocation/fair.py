@@ -74,7 +74,7 @@ class Fair:
         True
     """
 
-    name: ClassVar[str] = "fair"
+    name = "fair"
     prior: ClassVar[Prior | None] = None
     ratio: Annotated[float, RATIO]
     importance: tuple[float, ...] | None = None

@@ -6,7 +6,6 @@ bound; p grows, and then multipliers make the stand-ins exact (`hedgerow.plan.al
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -35,7 +34,7 @@ class Objective(ABC):
     """
 
     sharp: float = 1.0
-    parts: ClassVar[int] = FINE_PARTS
+    parts = FINE_PARTS
 
     def at(self, means: Means, shares: Float64) -> WithGradient:
         """Return the smooth function, and its derivatives by shares."""
@@ -68,7 +67,7 @@ class Total(Objective):
         costs: float64 (variances).
     """
 
-    parts: ClassVar[int] = PARTS
+    parts = PARTS
     costs: Float64
 
     def at(self, means: Means, shares: Float64) -> WithGradient:

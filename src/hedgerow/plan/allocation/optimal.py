@@ -10,7 +10,7 @@ against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Optimal:
         [0.1907, 0.2698, 0.5395]
     """
 
-    name: ClassVar[str] = "optimal"
+    name = "optimal"
     importance: Importance = None
     prior: Prior | None = None
     objective: ObjectiveName | None = None

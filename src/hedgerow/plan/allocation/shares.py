@@ -44,7 +44,7 @@ class Shares:
         (Fraction(1, 2), Fraction(1, 2))
     """
 
-    name: ClassVar[str] = "shares"
+    name = "shares"
     prior: ClassVar[Prior | None] = None
     given: tuple[Fraction, ...] | ByAxis | ByCuboid
 
@@ -168,7 +168,7 @@ class QueryShares:
         ['1/5', '3/5']
     """
 
-    name: ClassVar[str] = "shares"
+    name = "shares"
     prior: ClassVar[Prior | None] = None
     levels: Mapping[str, Fraction]
     queries: Mapping[str, Mapping[str, Fraction]]

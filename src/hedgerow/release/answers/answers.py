@@ -8,7 +8,7 @@ Which way leads to them follows from the plan's design (`answers_of`).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -58,9 +58,9 @@ class Answers(ABC, Generic[Own]):
         plan: of the release.
     """
 
-    most_noisy: ClassVar[int] = MOST_NOISY_READ
-    of_all: ClassVar[str] = ""
-    reads: ClassVar[bool] = True
+    most_noisy = MOST_NOISY_READ
+    of_all = ""
+    reads = True
     plan: Plan
 
     @property

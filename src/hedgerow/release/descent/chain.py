@@ -14,7 +14,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import ClassVar
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class ChainFlow(Flow):
             that it lists and below which it measured. No other node may get a count there.
     """
 
-    told: ClassVar[int] = 2
+    told = 2
     outline: Outline
     source: Source
     estimator: Estimator

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -123,7 +123,7 @@ class Flow(ABC):
         progress: whom to tell.
     """
 
-    told: ClassVar[int] = 0
+    told = 0
     source: Source
     progress: Progress
 

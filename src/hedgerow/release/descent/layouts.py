@@ -8,7 +8,6 @@ also find which of its rows lie below a node.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,8 +32,8 @@ class EveryCell:
         levels: of the cuboid.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     tree: Tree
     levels: Levels
 
@@ -61,8 +60,8 @@ class Below:
         survivors: which cells.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     levels: Levels
     survivors: Survivors
 
@@ -109,7 +108,7 @@ class Stretch:
         leaves: returns the leaves below the nodes, of a table in the order of the spine.
     """
 
-    is_all: ClassVar[bool] = False
+    is_all = False
     layout: Cells
     nodes: range
     first: int
@@ -137,8 +136,8 @@ class Sums:
         strategy: the weights.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     bins: int
     strategy: Strategy
 

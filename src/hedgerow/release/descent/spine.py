@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, pairwise, starmap
 from time import perf_counter
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class SpineJobs:
 class SpineFlow(PlannedFlow[Joint]):
     """What cuboids along a spine do with noisy counts."""
 
-    told: ClassVar[int] = 1
+    told = 1
 
     @property
     def spine(self) -> Spine:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -96,7 +95,7 @@ class Families:
         first: how many cells of the depth the same job measured before these.
     """
 
-    is_all: ClassVar[bool] = False
+    is_all = False
     step: Refinement
     parents: Slices
     start: Int64

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import polars as pl
 
@@ -24,7 +23,7 @@ class Rule(ABC):
         numeric: its columns hold numbers, and no codes.
     """
 
-    numeric: ClassVar[bool] = False
+    numeric = False
 
     def code_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return the columns of a list that hold its codes.
