@@ -1,6 +1,6 @@
 """The arrays that modules pass to each other, by the type of their elements."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,53 @@ Int64 = NDArray[np.int64]
 UInt64 = NDArray[np.uint64]
 Float64 = NDArray[np.float64]
 Complex128 = NDArray[np.complex128]
+IntPair = tuple[Int64, Int64]
+FloatPair = tuple[Float64, Float64]
+"""Two arrays that go together: numbers and counts, lower and upper ends, rows and columns."""
+IntTriple = tuple[Int64, Int64, Int64]
+FloatTriple = tuple[Float64, Float64, Float64]
+IntArrays = tuple[Int64, ...]
+FloatArrays = tuple[Float64, ...]
+"""One array for each of several levels, axes or steps."""
+WithGradient = tuple[float, Float64]
+"""A value, and its derivatives by all that it depends on."""
+Numbers = Sequence[float] | Float64
+"""Variances and the like, as users or as modules give them."""
 Codes = tuple[Int32, ...]
 """Of listed cells the node on each axis: one array an axis."""
+CellNumbers = tuple[Codes, Int64]
+"""Listed cells, and a number of each: its count, or its place elsewhere."""
 
+Sizes = tuple[int, ...]
+"""Whole numbers in their order: one size an axis or level, a place among others."""
 Levels = tuple[int, ...]
 """A cuboid: one level of each axis, 0 where it has no part in it."""
+CuboidList = tuple[Levels, ...]
+OfCuboids = Mapping[Levels, float]
+"""Of each of some cuboids one number: its variance, its importance."""
+
+OtherCuboids = Mapping[Levels, Levels]
+"""Of each of some cuboids another one: that whose cells it has, its place elsewhere."""
+
+ByLevel = dict[int, Float64]
+"""Of each of some levels or depths the numbers of its nodes."""
 
 ByCuboid = Mapping[Levels, Float64]
 """Of each of some cuboids the numbers of its cells."""
 
 Tables = dict[Levels, Float64]
+IntTables = dict[Levels, Int64]
 """The same, to be added to or overwritten."""
+
+
+def int64_zeros(shape: int | Sizes) -> Int64:
+    """Return zeros to count or number with."""
+    return np.zeros(shape, dtype=np.int64)
+
+
+def rises(values: Array) -> bool:
+    """Return whether each value is above the one before."""
+    return bool((values[1:] > values[:-1]).all())
 
 
 def begins(codes: Codes) -> Bool:
@@ -42,7 +78,7 @@ def some_of(codes: Codes, which: Integers | Bool | slice) -> Codes:
     return tuple(code[which] for code in codes)
 
 
-def row_by_row(codes: Codes) -> tuple[Codes, Int64]:
+def row_by_row(codes: Codes) -> CellNumbers:
     """Return listed cells by the first axis, then by the next, and the place where each stood."""
     order = np.lexsort(codes[::-1])
     return some_of(codes, order), order
@@ -59,9 +95,34 @@ def run_starts(lengths: Integers) -> Int64:
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
-def run_of(start: Int64, places: Integers) -> Int64:
+def starts_among(numbers: Integers, many: int) -> Int64:
+    """Return where each of ``0 .. many - 1`` begins among ascending numbers, and the end."""
+    return np.searchsorted(numbers, np.arange(many + 1))
+
+
+def run_sums(values: Array, start: Int64) -> Array:
+    """Return the sums of runs, none of which is empty, along the first axis."""
+    return np.add.reduceat(values, start[:-1])
+
+
+def starts_of(parts: Iterable[Sized]) -> Int64:
+    """Return where parts begin once they stand behind each other: int64 (parts + 1)."""
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def sums_before(values: Array) -> Float64:
+    """Return the sum of all values before each, and of all: float64 (values + 1)."""
+    return np.append(0.0, np.cumsum(values))
+
+
+def run_of(start: Int64 | Float64, places: Integers | Float64) -> Int64:
     """Return which run each place is in, the last one that begins there: int64 (places)."""
-    return np.asarray(np.searchsorted(start, places, side="right") - 1)
+    return np.searchsorted(start, places, side="right") - 1
+
+
+def run_numbers(start: Int64) -> Int64:
+    """Return of all places in consecutive runs the run that each is in: int64 (places)."""
+    return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
 
 def starts_within(start: Int64, some: range | slice) -> Int64:
@@ -69,7 +130,7 @@ def starts_within(start: Int64, some: range | slice) -> Int64:
     return np.asarray(start[some.start : some.stop + 1] - start[some.start])
 
 
-def runs(first: Int64, lengths: Int64) -> Int64:
+def runs(first: Int64 | int, lengths: Int64) -> Int64:
     """Return the numbers of runs, each from its first one on, one behind the other: int64."""
     start = run_starts(lengths)
-    return np.asarray(np.repeat(first - start[:-1], lengths) + np.arange(start[-1]))
+    return np.repeat(first - start[:-1], lengths) + np.arange(start[-1])

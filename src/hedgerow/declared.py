@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import inf, isinf, nan
 from numbers import Integral
-from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from hedgerow.errors import HedgerowError, did_you_mean, kind_of
 from hedgerow.text import as_double, exact
@@ -40,7 +40,7 @@ class Range(Generic[N]):
     advice: str = ""
     ends: str = field(default="[)", kw_only=True)
     why: str = field(default="", kw_only=True)
-    finite: ClassVar[str] = ""
+    finite = ""
 
     def __repr__(self) -> str:
         return self.words

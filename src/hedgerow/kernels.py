@@ -181,3 +181,22 @@ def over_families(task: Callable[[int, int], None], family_start: Int64) -> None
     waiting = [_threads().submit(task, a, b) for a, b in pairwise(cuts) if b > a]
     for future in waiting:
         future.result()
+
+
+@inner_kernel
+def run_ends(start: Int64, number: int) -> tuple[int, int]:
+    """Return where a run begins, of those that begin at places one behind the other, and ends."""
+    return start[number], start[number + 1]
+
+
+@inner_kernel
+def run_range(start: Int64, number: int) -> range:
+    """Return the places of a run."""
+    return range(start[number], start[number + 1])
+
+
+@inner_kernel
+def run_size(start: Int64, number: int) -> int:
+    """Return how many places a run has."""
+    size: int = start[number + 1] - start[number]
+    return size

@@ -62,13 +62,19 @@ def would_be_lost(path: Path) -> bool:
     return not start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(STARTS[path.suffix.lower()])
 
 
+Draw = Callable[[Any], None]
+"""Draws on a figure of matplotlib."""
+Size = tuple[float, float]
+"""Width and height, inches."""
+
+
 def _figure_class(error: type[HedgerowError]) -> Any:
     return library("matplotlib.figure", "pictures", "a picture", error).Figure
 
 
 @contextmanager
 def figure_for(
-    path: Path, size: tuple[float, float], error: type[HedgerowError], *, force: bool = False
+    path: Path, size: Size, error: type[HedgerowError], *, force: bool = False
 ) -> Iterator[Any]:
     """Yield a figure to draw on; write its file when the block ends without an error.
 
@@ -94,9 +100,7 @@ def figure_for(
             raise error(f"cannot write the picture {str(path)!r}: {failure}") from None
 
 
-def svg_of(
-    draw: Callable[[Any], None], size: tuple[float, float], error: type[HedgerowError]
-) -> bytes | None:
+def svg_of(draw: Draw, size: Size, error: type[HedgerowError]) -> bytes | None:
     """Return a picture as an SVG document, for a notebook; None without matplotlib."""
     try:
         _figure_class(error)
@@ -108,9 +112,7 @@ def svg_of(
         return _svg(figure, error).encode()
 
 
-def figure_of(
-    draw: Callable[[Any], None], size: tuple[float, float], error: type[HedgerowError]
-) -> Any:
+def figure_of(draw: Draw, size: Size, error: type[HedgerowError]) -> Any:
     """Return a figure of matplotlib, for users to change and save; a notebook shows it as SVG."""
     with _look(error) as figure_class:
         figure = _blank(figure_class, size)
@@ -144,7 +146,7 @@ def _any_letters() -> Iterator[None]:
         yield
 
 
-def _blank(figure_class: Any, size: tuple[float, float]) -> Any:
+def _blank(figure_class: Any, size: Size) -> Any:
     figure = figure_class(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, wspace=0.05)
     return figure

@@ -7,6 +7,7 @@ codes apart that would look alike.
 """
 
 import re
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import inf, isfinite, isinf, nan
@@ -33,7 +34,7 @@ Texts = tuple[str, ...]
 """Texts in their order: names of levels or columns, codes, the cells of a row."""
 Json = dict[str, Any]
 """What JSON calls an object."""
-TextByName = dict[str, str]
+TextByName = Mapping[str, str]
 """One text for each of some names: labels, columns, values of options."""
 Rows = list[Texts]
 """A table for people, row by row."""

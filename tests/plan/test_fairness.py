@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import hedgerow as hr
 from hedgerow.plan.allocation.allocation import Problem
-from hedgerow.plan.allocation.fair import Fair, fair_shares, least_ratio
+from hedgerow.plan.allocation.fair import Fair, Kinds, fair_shares
 from hedgerow.plan.allocation.fairness import Classes, fairness, variances
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -25,6 +25,12 @@ GAUSS = {"budget": hr.Rho("1/500")}
 def problem(tree, **options):
     """Of survivors, in tables of a known total, unless told otherwise."""
     return problem_of(tree, **{"neighbours": hr.Replace(), "measure": hr.Survivors(), **options})
+
+
+def least_ratio(asked):
+    """The smallest ratio that shares were found to reach."""
+    kinds = Kinds.of(asked, np.ones(len(asked.cuboids)))
+    return np.exp(kinds.log_ratio(kinds.narrowest.shares))
 
 
 def states(*counties):

@@ -14,7 +14,6 @@ from hedgerow.release.answers.questions import sums_of
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.execution import in_memory
-from hedgerow.release.naming import levels_of
 from hedgerow.release.release import read_release
 from tests.made import fixed_axis, plain_plan, random_counts
 
@@ -111,7 +110,7 @@ def test_sums_add_up_to_a_public_total(counts, first):
 def test_cuboids_of_the_chain_are_found(counts):
     tree = counts.tree
     names = [{}, {"o": "level1", "d": "level1"}, {"d": "level1"}, {"o": "level1"}]
-    assert [tree.depth_at(levels_of(tree, each)) for each in names] == [0, 2, 1, None]
+    assert [tree.depth_at(tree.cuboid_of(each)) for each in names] == [0, 2, 1, None]
 
 
 def test_nothing_released_has_no_rows(counts):

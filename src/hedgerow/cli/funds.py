@@ -24,7 +24,7 @@ from hedgerow.evaluate.funds import Above, Logarithmic, Proportional, Quadratic,
 from hedgerow.evaluate.share_intervals import AMOUNT, DRAWS, SHARE, least_draws, share_intervals
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, ESTIMATE, HIGH, LOW
 from hedgerow.release.directory.stored import undamaged
-from hedgerow.release.naming import label_columns, levels_of
+from hedgerow.release.naming import label_columns
 from hedgerow.release.release import read_release
 from hedgerow.text import Texts, visible
 
@@ -87,7 +87,7 @@ def funds(  # noqa: PLR0913, PLR0917 - the options of a command
         tree = released.plan.tree
         label_columns(released.plan, chosen_levels)  # or an error that says which there are
         if level is None:
-            level = tree.name_of(levels_of(tree, chosen_levels))
+            level = tree.name_of(tree.cuboid_of(chosen_levels))
         frame = share_intervals(released, level, chosen, amount, sure, draws=draws)
     if output is not None:
         write_table(frame, output, quote_formulas=quote_formulas)

@@ -26,7 +26,7 @@ from hedgerow.machine import check_free, check_suffix
 from hedgerow.picture import check_picture, would_be_lost
 from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.manifest import check_outside
-from hedgerow.release.naming import levels_of, meant_levels
+from hedgerow.release.naming import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName, Texts
@@ -121,13 +121,13 @@ def levels_by(tree: Tree, words: Sequence[str], option: str = "--by") -> TextByN
 
 def check_named(plan: Plan, level: str | None, depth: int | None, *, records: bool = False) -> None:
     """Raise a ReleaseError with the command's way out if a plan has no such level or depth."""
-    if depth is not None and plan.design.depth_of(plan.levels[0]) is None:
+    if depth is not None and not plan.has_depths:
         raise ReleaseError(
             f"{plan.workload.noun} has no depths; name a cuboid: "
             f"--level {plan.tree.name_of(plan.levels[1])!r}, or --by AXIS=LEVEL"
         )
     meant = None if level is None else meant_levels(plan.tree, level)
-    if meant and levels_of(plan.tree, meant) not in plan.by_levels:
+    if meant and plan.tree.cuboid_of(meant) not in plan.by_levels:
         sums = " ".join(f"--by {axis}={name}" for axis, name in meant.items())
         way_out = f"for sums over the other axes write {sums}"
         if records:
@@ -143,9 +143,9 @@ def _names(axis: Axis) -> set[str]:
     return names | {f"{axis.name}.{name}" for name in names}
 
 
-def pairs(words: Sequence[str], option: str, example: str) -> TextByName:
+def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: TextByName = {}
+    values: dict[str, str] = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):

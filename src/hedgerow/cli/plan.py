@@ -247,7 +247,7 @@ def _show_more(
             f"{len(worst):,} of them (all with --json):\n"
         )
         words = (
-            *(visible(name) for name in of_areas.columns[:-1]),
+            *map(visible, of_areas.columns[:-1]),
             "standard error of the estimate",
         )
         say(f"{aligned([words, *rows], left=range(len(words) - 1), wide=wide)}\n")

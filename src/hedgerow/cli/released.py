@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -42,7 +42,7 @@ from hedgerow.release.reestimate.reestimate import (
 )
 from hedgerow.release.release import read_release
 from hedgerow.spec.other_file import read_measurements
-from hedgerow.text import Texts, one_line, visible
+from hedgerow.text import Json, Texts, one_line, visible
 
 NOT_VERIFIED = 3
 NAMED = 5
@@ -148,7 +148,7 @@ def estimate(
         method = Euclidean.name
         if source.is_dir():
             method = read_release(source).plan.measure.method
-    given: dict[str, Any] = {"method": method, "penalty": penalty}
+    given: Json = {"method": method, "penalty": penalty}
     estimator = read_estimator({name: value for name, value in given.items() if value is not None})
     place = output or _beside(source, lambda name: f"{name.stem}.{method}")
     try:

@@ -138,7 +138,7 @@ def _without_cuboids(counts: Counts, settings: Sequence[Method]) -> Iterator[Lef
 
 
 def _words(said: Description, tree: Tree) -> TableWords:
-    levels = product(*(range(axis.depth + 1) for axis in tree.axes))
+    levels = product(*tree.level_numbers)
     worded = said.axes or said.levels
     return TableWords(
         title=", ".join(filter(None, [said.title, said.period])) if said.title else "",

@@ -294,14 +294,11 @@ def show_heading(plan: Plan) -> None:
 
 def show_levels(plan: Plan, *, wide: bool) -> None:
     """Print what readers call the levels, where the publisher gives labels."""
-    tree, axes = plan.tree, range(len(plan.tree.axes))
-    pairs = []
-    for a, axis in enumerate(tree.axes):
-        if plan.description.labels_of(tree, axis) is None:
-            continue
-        for k in range(1, axis.depth + 1):
-            alone = tuple(k if b == a else 0 for b in axes)
-            pairs.append((tree.name_of(alone), plan.label_of(alone)))
+    tree, pairs = plan.tree, list[tuple[str, str]]()
+    for axis in tree.axes:
+        labels = plan.description.labels_of(tree, axis) or ()
+        names = [tree.level_name(axis, level) for level in axis.levels]
+        pairs += zip(names, labels, strict=False)
     _show(pairs, wide=wide)
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from hedgerow.arrays import Sizes
 from hedgerow.declared import Rational, Whole
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching_search import Costs, best_order
@@ -89,12 +90,12 @@ class Design:
     """
 
     bins: int
-    branching: tuple[int, ...]
+    branching: Sizes
     shares: tuple[Fraction, ...]
     error: float
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Sizes:
         """The number of nodes of each level that exist: ⌈K / M_i⌉, M_i leaves below a node."""
         below = (prod(self.branching[i:]) for i in range(1, len(self.branching) + 1))
         return tuple(-(-self.bins // leaves) for leaves in below)

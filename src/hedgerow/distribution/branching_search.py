@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Sizes
 from hedgerow.kernels import kernel
 
 MOST_STEPS = 2000
@@ -157,7 +157,7 @@ def _descend(branching: Int64, coefficients: Float64, shares: Float64) -> bool:
     return True
 
 
-Factors = tuple[int, ...]
+Factors = Sizes
 WIDEST = 4096
 MANY_LEAVES = 1 << 20
 SLACK = 0.02
@@ -196,7 +196,7 @@ class Costs:
     def deep(self, n: Float64) -> Float64:
         """Return what a level of families of n costs far from the root and the leaves."""
         coefficients = (n - 1) * (2 if self.ranges else 1) / 6
-        return np.asarray((coefficients * (1 - 1 / n)) ** (1 / (self.power + 1)))
+        return (coefficients * (1 - 1 / n)) ** (1 / (self.power + 1))
 
     def top(self, n: int) -> float:
         """Return what the top level costs, over many leaves."""

@@ -17,7 +17,16 @@ from typing import Self
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import (
+    Float64,
+    FloatArrays,
+    FloatPair,
+    Int64,
+    IntArrays,
+    run_numbers,
+    run_sums,
+    sums_before,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
 
@@ -33,8 +42,8 @@ class CutError:
         total_variance: V, records²; 0 where the total is public.
     """
 
-    family_start: tuple[Int64, ...]
-    before: tuple[Float64, ...]
+    family_start: IntArrays
+    before: FloatArrays
     fraction: Float64
     total_variance: float
 
@@ -59,15 +68,15 @@ class CutError:
         below = np.full(leaves, float(variances[-1]))
         before = []
         for level in range(len(family_start) - 1, -1, -1):
-            sums = np.concatenate([[0.0], np.cumsum(below)])
+            sums = sums_before(below)
             before.append(sums)
             if level > 0:
-                children = np.add.reduceat(below, family_start[level][:-1])
+                children = run_sums(below, family_start[level])
                 below = 1 / (1 / children + 1 / variances[level - 1])
         before, part = before[::-1], np.ones(1)
         for start, sums in zip(family_start, before, strict=True):
             part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(sums), start)
-        fraction, whole = np.concatenate([[0.0], np.cumsum(part)]), float(before[0][-1])
+        fraction, whole = sums_before(part), float(before[0][-1])
         own = whole if total == inf else total * whole / (total + whole)
         return cls(tuple(family_start), tuple(before), fraction, own)
 
@@ -103,9 +112,9 @@ class CutError:
         high_weight = (last == self.leaves).astype(np.float64)
         result = np.zeros(first.shape)
         for start, before in zip(self.family_start[::-1], self.before[::-1], strict=True):
-            parent = np.repeat(np.arange(len(start) - 1), np.diff(start))
+            parent = run_numbers(start)
             family, other = parent[low], parent[high]
-            sums = before[start[1:]] - before[start[:-1]]
+            sums = np.diff(before[start])
             low_sum, low_square = _weighed(before, start[family], low, low_weight)
             high_sum, high_square = _weighed(before, start[other], high, high_weight)
             # One family: a child before both cuts has the weight 0, and Σ g_low g_high u is needed.
@@ -127,12 +136,10 @@ class CutError:
 
 def _width(before: Float64, node: Int64) -> Float64:
     """Return the u of each node."""
-    return np.asarray(before[node + 1] - before[node])
+    return before[node + 1] - before[node]
 
 
-def _weighed(
-    before: Float64, family: Int64, node: Int64, weight: Float64
-) -> tuple[Float64, Float64]:
+def _weighed(before: Float64, family: Int64, node: Int64, weight: Float64) -> FloatPair:
     """Return Σ g u and Σ g² u: g is 1 for siblings before the node, the weight for itself."""
     whole = before[node] - before[family]
     own = _width(before, node)

@@ -22,7 +22,7 @@ from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
-from hedgerow.plan.allocation.allocation import Problem
+from hedgerow.plan.allocation.allocation import ByDepth, Problem
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.plan.cuboids import All, Measure, RunningSums, Survivors
 from hedgerow.plan.make import make_plan
@@ -57,7 +57,7 @@ class ForDistribution:
         True
     """
 
-    name: ClassVar[str] = "distribution"
+    name = "distribution"
     prior: ClassVar[Prior | None] = None
     objective: Objective = field(default_factory=Cdf)
 
@@ -69,7 +69,7 @@ class ForDistribution:
         """Return the tree and shares for a number of bins; see `best_branching`."""
         return _design(bins, mechanism=mechanism, objective=self.objective)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share a depth, summing to exactly 1.
 
         Raises:
@@ -92,7 +92,7 @@ class ForDistribution:
             )
         axis = tree.axes[0]
         design = self.design(axis.leaves, problem.mechanism)
-        sizes = tuple(axis.size(level) for level in range(1, axis.depth + 1))
+        sizes = axis.sizes[1:]
         below_root = tuple(range(1, tree.depth + 1))
         if sizes != design.sizes or problem.depths[-axis.depth :] != below_root:
             raise PlanError(

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from hedgerow.arrays import Float64, Int32
+from hedgerow.arrays import Float64, Int32, Sizes, rises
 from hedgerow.declared import Whole
 from hedgerow.errors import TableError, check_type, kind_of, outside_limits
 from hedgerow.limits import MOST_BINS
@@ -105,7 +105,7 @@ class Ranges:
             )
         many = BINS(bins, f"range {name!r}: the number of bins")
         edges = _equal_edges(_as_exact(low), _as_exact(high), many)
-        if not (edges[1:] > edges[:-1]).all():
+        if not rises(edges):
             raise TableError(
                 f"range {name!r}: {bins} bins between {first:.17g} and {last:.17g} are narrower "
                 f"than doubles can tell apart; use fewer"
@@ -193,7 +193,7 @@ class Ranges:
         columns = tuple(f"{self.name}_{level}" for level in levels)
         return Axis(self.name, levels, columns, tuple(labels), tuple(child_start))
 
-    def _widths(self, factors: tuple[int, ...]) -> list[int]:
+    def _widths(self, factors: Sizes) -> list[int]:
         """Return how many bins a node of each level covers."""
         if not factors or any(not isinstance(n, int) or n < 2 for n in factors):
             raise TableError(

@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.errors import EstimateError
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_size
 from hedgerow.limits import LARGEST_COUNT, LARGEST_FAMILY
 from hedgerow.text import Json
 
@@ -148,7 +148,7 @@ def _first_impossible_family(
 ) -> tuple[int, int]:
     """Return the first family that breaks a rule of `check_structure`, and the rule; or -1."""
     for family in range(len(totals)):
-        cells = family_start[family + 1] - family_start[family]
+        cells = run_size(family_start, family)
         total = totals[family]
         # Two entries of opposite extremes make the difference wrap; it then turns negative.
         if cells < 0 or cells > largest_family:

@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Factors:
 
     @classmethod
     def along(
-        cls, root: Sequence[float] | Float64, parents: Sequence[Int64], combined: Sequence[Float64]
+        cls, root: Numbers, parents: Sequence[Int64], combined: Sequence[Float64]
     ) -> "list[Factors]":
         """Return those of each depth of a tree, from the roots down.
 

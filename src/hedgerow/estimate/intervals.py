@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import ive, ndtri
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, IntPair
 from hedgerow.declared import Real, check_fields
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
@@ -152,9 +152,7 @@ class Steps:
     is_exact: bool
 
 
-def interval(
-    estimate: Int64 | Float64, half_width: float | Float64, total: int | None
-) -> tuple[Int64, Int64]:
+def interval(estimate: Int64 | Float64, half_width: float | Float64, total: int | None) -> IntPair:
     """Return the lowest and highest count of each interval: two int64 (cells), records.
 
     Both are at least 0 and at most the total; see this module's head. Ends that pass ±2^62 stop
@@ -192,8 +190,7 @@ def _skellam_tails() -> Float64:
     """
     deviations = np.arange(int(MOST_JUMPY_DEVIATION * JUMP_STEPS) + 1) / JUMP_STEPS
     masses = ive(np.arange(256)[:, None], deviations**2)
-    tails: Float64 = 2 * np.cumsum(masses[::-1], axis=0)[::-1]
-    return tails
+    return 2 * np.cumsum(masses[::-1], axis=0)[::-1]
 
 
 @kernel

@@ -98,7 +98,7 @@ class Ratios:
         a, s, b, t, c = self._columns
         reach2 = s**2 - 2 * ratio * c * s * t + (ratio * t) ** 2
         rounding = 1e-9 * (np.abs(a) + np.abs(ratio * b))  # of pairs without any error
-        return np.asarray(np.abs(a - ratio * b) <= np.sqrt(np.maximum(reach2, 0.0)) + rounding)
+        return np.abs(a - ratio * b) <= np.sqrt(np.maximum(reach2, 0.0)) + rounding
 
     def blurred(self) -> "Ratios":
         """Return wider ones where errors of both nearly cancel: by half a step of a - r b.
@@ -126,7 +126,7 @@ class Ratios:
         """Whether both counts may be 0 at once, so that no ratio is told: bool (pairs)."""
         a, s, b, t, c = self._columns
         outside = (a * t) ** 2 + (b * s) ** 2 - 2 * c * a * t * b * s
-        return np.asarray(((b - t) * (b + t) <= 0) & (outside <= (1 - c * c) * (s * t) ** 2))
+        return ((b - t) * (b + t) <= 0) & (outside <= (1 - c * c) * (s * t) ** 2)
 
     @property
     def _columns(self) -> tuple[Float64, Float64, Float64, Float64, Float64]:

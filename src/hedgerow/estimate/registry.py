@@ -1,7 +1,6 @@
 """The estimators by the name that a manifest and a release file give them."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from hedgerow.errors import EstimateError, did_you_mean
 from hedgerow.estimate.estimator import Estimator
@@ -10,6 +9,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
 from hedgerow.estimate.tree.least_squares import LeastSquares
+from hedgerow.text import Json
 
 ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "chebyshev": Chebyshev,
@@ -21,7 +21,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
 """Name → type; every parameter of a type has a default."""
 
 
-def read_estimator(described: Mapping[str, Any]) -> Estimator:
+def read_estimator(described: Json) -> Estimator:
     """Return the estimator whose `Estimator.to_dict` this is."""
     parameters = dict(described)
     method = parameters.pop("method", None)

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, int64_zeros, sums_before
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SUMMED_BINS
@@ -81,7 +81,7 @@ class Strategy:
             leaves: int64 (K), records, not negative, with a sum within 2³⁹.
         """
         self.check_length(leaves)
-        out = np.zeros(self.bins, dtype=np.int64)
+        out = int64_zeros(self.bins)
         _convolve(self.weights, leaves, out)
         return out
 
@@ -139,7 +139,7 @@ class Decoded:
     @cached_property
     def before(self) -> Float64:
         """float64 (K + 1): the variances of the counts before the cuts, total unknown, records²."""
-        return np.append(0.0, self.noise_variance * np.cumsum(self.strategy.decoding**2))
+        return self.noise_variance * sums_before(self.strategy.decoding**2)
 
     @cached_property
     def cuts(self) -> Float64:

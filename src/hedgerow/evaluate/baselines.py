@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -206,7 +205,7 @@ class Clipped:
     Minimise ``Σ (y_i - max(0, x_i))²`` over integers ``y >= 0`` with ``Σ y = c`` in each family.
     """
 
-    name: ClassVar[str] = "clipped-euclidean"
+    name = "clipped-euclidean"
 
     def to_dict(self) -> Json:
         """Return its name, which no manifest can hold."""

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, int64_zeros
 from hedgerow.declared import Real, Whole, check_fields
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
@@ -49,7 +49,7 @@ def huntington_hill(counts: Int64, seats: int) -> Int64:
 
 
 def _row(counts: Int64, seats: int) -> Int64:
-    given = np.zeros(len(counts), dtype=np.int64)
+    given = int64_zeros(len(counts))
     if seats < len(counts):
         largest_first = np.argsort(-counts, kind="stable")
         given[largest_first[:seats]] = 1
@@ -141,7 +141,7 @@ class WeightedRule(ABC):
 
     __slots__ = ()
     name: ClassVar[str]
-    jumps: ClassVar[bool] = False
+    jumps = False
 
     @abstractmethod
     def weights(self, counts: Float64, total: Float64) -> Float64:
@@ -165,7 +165,7 @@ class WeightedRule(ABC):
 class Proportional(WeightedRule):
     """W(P) = P: shares are parts of the population."""
 
-    name: ClassVar[str] = "proportional"
+    name = "proportional"
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
         """Return P."""
@@ -176,7 +176,7 @@ class Proportional(WeightedRule):
 class Logarithmic(WeightedRule):
     """W(P) = log(1 + P): favours small areas (Ko et al., Section 5.1)."""
 
-    name: ClassVar[str] = "logarithmic"
+    name = "logarithmic"
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
         """Return log(1 + P)."""
@@ -187,7 +187,7 @@ class Logarithmic(WeightedRule):
 class Quadratic(WeightedRule):
     """W(P) = P²: favours large areas (Ko et al., Section 5.1)."""
 
-    name: ClassVar[str] = "quadratic"
+    name = "quadratic"
 
     def weights(self, counts: Float64, total: Float64) -> Float64:
         """Return P²."""
@@ -204,8 +204,8 @@ class Above(WeightedRule):
 
     threshold: Annotated[int, THRESHOLD]
     equally: bool = False
-    name: ClassVar[str] = "above"
-    jumps: ClassVar[bool] = True
+    name = "above"
+    jumps = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -222,7 +222,7 @@ class Above(WeightedRule):
 class Seats:
     """The amount is a whole number of seats; see `huntington_hill`."""
 
-    name: ClassVar[str] = "seats"
+    name = "seats"
 
     def allocate(self, counts: Int64, amount: float) -> Float64:
         """Return the seats; see `Rule.allocate`."""

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels, among
+from hedgerow.arrays import Codes, Int64, Levels, among, int64_zeros, rises
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
@@ -17,7 +17,7 @@ from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import Budget, Epsilon, Rho
 from hedgerow.release.descent.jobs import LocalEngine, LocalJobs
-from hedgerow.release.descent.nodes import Nodes, by_cuboid, sums_of_cells
+from hedgerow.release.descent.nodes import Nodes, NodesOf, by_cuboid, sums_of_cells
 from hedgerow.release.descent.source import Drawn
 from hedgerow.release.passes import pass_of
 from hedgerow.release.preflight import check_estimator, check_public_total
@@ -40,13 +40,13 @@ class CuboidCounts:
 
     number: Int64 | None
     values: Int64
-    withheld: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    withheld: Int64 = field(default_factory=lambda: int64_zeros(0))
 
     @classmethod
     def of(cls, tree: Tree, levels: Levels, codes: Codes, values: Int64) -> "CuboidCounts":
         """Return some cells of a cuboid, in whatever order."""
         number = cell_numbers(tree, levels, codes)
-        if (number[1:] > number[:-1]).all():
+        if rises(number):
             return cls(number, values)
         order = np.argsort(number)
         return cls(number[order], values[order])
@@ -80,7 +80,7 @@ class CuboidCounts:
         """Return the counts of all possible cells: int64 (cells)."""
         if self.number is None:
             return self.values
-        every = np.zeros(cells, dtype=np.int64)
+        every = int64_zeros(cells)
         every[self.number] = self.values
         return every
 
@@ -93,6 +93,9 @@ class CuboidCounts:
         both = CuboidCounts(number, one + two)
         is_sparse = number is None or 2 * len(number) < cells
         return both if is_sparse else CuboidCounts(None, both.dense(cells))
+
+
+Counted = Mapping[Levels, CuboidCounts]
 
 
 def sum_to_cuboid(tree: Tree, table: Int64, levels: Levels, given: Levels) -> Int64:
@@ -121,7 +124,7 @@ def align_cells(
     if one.number is None or other.number is None:
         return None, one.dense(cells), other.dense(cells)
     number, place = np.unique(np.append(one.number, other.number), return_inverse=True)
-    values = np.zeros((2, len(number)), dtype=np.int64)
+    values = int64_zeros((2, len(number)))
     values[0, place[: len(one.number)]] = one.values
     values[1, place[len(one.number) :]] = other.values
     return number, values[0], values[1]
@@ -131,7 +134,7 @@ Released = Iterable[tuple[Levels, CuboidCounts]]
 """Each cuboid with its counts."""
 
 
-def of_nodes(tree: Tree, nodes: Mapping[Levels, Nodes]) -> Released:
+def of_nodes(tree: Tree, nodes: NodesOf) -> Released:
     """Return the listed counts of each cuboid."""
     return ((k, CuboidCounts.of(tree, k, here.codes, here.counts)) for k, here in nodes.items())
 

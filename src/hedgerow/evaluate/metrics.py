@@ -5,19 +5,18 @@ Confidential where the table is: how many cells have which size follows from the
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import FloatPair, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts, label_nodes
 from hedgerow.tables.ordered import Leaves
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Rows, Texts
+from hedgerow.text import Json, Rows, Texts
 
 HEADINGS_BESIDE_FORECAST = (
     "depth", "cuboid", "RMSE", "forecast", "ratio", "MAE", "forecast", "ratio", "max error",
@@ -50,9 +49,7 @@ def true_cells(counts: Counts, levels: Levels) -> Leaves:
     return counts.cuboid(levels) if depth is None else counts.roll_up(depth)
 
 
-def with_depths(
-    tree: Tree, cuboids: Sequence[Levels], rows: Iterable[Mapping[str, Any]]
-) -> pl.DataFrame:
+def with_depths(tree: Tree, cuboids: Sequence[Levels], rows: Iterable[Json]) -> pl.DataFrame:
     """Return one row a cuboid, along a chain with its ``depth`` in front."""
     if tuple(cuboids) == tree.chain:
         rows = [{"depth": depth, **row} for depth, row in enumerate(rows)]
@@ -76,7 +73,7 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     }
 
 
-def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> dict[str, Any]:
+def errors_of_cells(tree: Tree, levels: Levels, given: Int64, true: Int64) -> Json:
     """Return the metrics of a cuboid from the counts of all cells that either side holds."""
     cells = float(tree.cells(levels))
     return {"cuboid": tree.name_of(levels), "cells": cells, **errors_of(given, true, cells)}
@@ -149,7 +146,7 @@ SCHEMA = {"cuboid": pl.String, "least": pl.Int64, "most": pl.Int64, "cells": pl.
           "intervals": pl.Int64, "held": pl.Int64}  # fmt: skip
 MOST_CELLS, MOST_NOISY = 1 << 22, 1 << 23
 """Cells of a cuboid, and noisy counts of a release, whose intervals are made: a minute's work."""
-Ends = tuple[Float64, Float64]
+Ends = FloatPair
 HIGHEST_POWER = 18
 """The last band begins at 10¹⁸: counts are below 2⁶³."""
 
@@ -199,7 +196,7 @@ def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
     return listed, False
 
 
-def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Iterator[dict[str, Any]]:
+def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Iterator[Json]:
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1
@@ -250,7 +247,7 @@ def size_rows(by_size: pl.DataFrame, what: str) -> Rows:
     ]
 
 
-def _word(row: dict[str, Any] | None, what: str) -> str:
+def _word(row: Json | None, what: str) -> str:
     if row is None:
         return ""
     if what == "held":

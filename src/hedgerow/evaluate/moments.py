@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, int64_zeros
 from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.evaluate.metrics import errors_of
 from hedgerow.limits import MOST_CELLS_OF_RUNS, MOST_SUMS_OF_RUNS
@@ -40,7 +40,7 @@ class ErrorSums:
         groups = min(GROUPS, self.runs)
         if self.cells <= MOST_CELLS_OF_RUNS:
             groups = min(groups, MOST_SUMS_OF_RUNS // self.cells)
-        nothing = np.empty(0, dtype=np.int64)
+        nothing = int64_zeros(0)
         self._sums = [CuboidCounts(nothing, nothing)] * groups
 
     def add(self, run: int, errors: CuboidCounts) -> None:
@@ -78,7 +78,7 @@ class ErrorSums:
         """
         if self._full:
             return None
-        nothing = np.empty(0, dtype=np.int64)
+        nothing = int64_zeros(0)
         whole = CuboidCounts(nothing, nothing)
         for sums in self._sums:
             whole = whole.plus(sums, self.cells)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, FloatPair, Levels
 from hedgerow.declared import Real
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -127,7 +127,7 @@ def _rank(confidence: Confidence, draws: int) -> int:
     return rank
 
 
-def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> tuple[Float64, Float64]:
+def _ends(rule: Rule, truth: Float64, estimate: Float64, rank: int) -> FloatPair:
     """Return the ends of each area's interval, as parts of the amount."""
     if not isinstance(rule, WeightedRule):
         raise EstimateError(f"no intervals are available for the rule {rule.name!r}")
@@ -156,7 +156,7 @@ def _parts(own: Float64, rest: Float64) -> Float64:
     return np.divide(own, both, out=np.zeros_like(own), where=both > 0)
 
 
-def _middle(draws: Float64, rank: int) -> tuple[Float64, Float64]:
+def _middle(draws: Float64, rank: int) -> FloatPair:
     """Return the ends of the middle of each column; the draws are sorted in place."""
     draws.sort(axis=0)
     return draws[rank], draws[-1 - rank]
@@ -164,7 +164,7 @@ def _middle(draws: Float64, rank: int) -> tuple[Float64, Float64]:
 
 def equal_parts(
     threshold: int, estimate: Float64, errors: Float64, confidence: Confidence
-) -> tuple[Float64, Float64]:
+) -> FloatPair:
     """Return the ends of each area's interval, as parts of the amount: two float64 (cells).
 
     An interval holds what the area is due with at least this confidence: the number of areas above
@@ -179,8 +179,7 @@ def equal_parts(
         confidence: of one interval.
     """
     draws, missed = len(errors), 1 - confidence.coverage
-    bounds = eligible(threshold, estimate, errors, COUNT_PART * missed)
-    fewest, most = min(bounds), max(bounds)
+    fewest, most = sorted(eligible(threshold, estimate, errors, COUNT_PART * missed))
     rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
     half_width = np.partition(errors, draws - rank, axis=0)[draws - rank]
     certain = estimate - half_width > threshold + ROUND_OFF

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from math import inf
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import CuboidList, Float64, Levels
 from hedgerow.declared import Whole
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
     FACTS,
+    Counted,
     CuboidCounts,
     Method,
     Releasing,
@@ -30,6 +30,7 @@ from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits, ReleaseKey, key_of
 from hedgerow.release.descent.jobs import LocalEngine
 from hedgerow.tables.counts import Counts
+from hedgerow.text import Json
 
 RUNS = Whole("runs", 3, inf, PlanError, "fewer give no standard error")
 WORKERS = Whole("workers", 1, inf, PlanError)
@@ -106,7 +107,7 @@ def simulate(
     return frame if along else frame.drop("depth")
 
 
-def _compared(counts: Counts, settings: Sequence[Method]) -> tuple[Levels, ...]:
+def _compared(counts: Counts, settings: Sequence[Method]) -> CuboidList:
     """Return the cuboids to compare: all that the settings' plans release, or the chain's."""
     plans = [setting.plan for setting in settings if isinstance(setting, Setting)]
     every = {levels for plan in plans for levels in plan.levels} or counts.tree.chain
@@ -123,7 +124,7 @@ def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]
     return {name: cuboids for name, cuboids in cuboids_of.items() if cuboids}
 
 
-_SCHEMA: Mapping[str, Any] = {
+_SCHEMA: Json = {
     **dict.fromkeys(("setting", *FACTS), pl.String),
     "runs": pl.Int64,
     "depth": pl.Int64,
@@ -170,7 +171,7 @@ class Tally:
     """
 
     counts: Counts
-    truth: Mapping[Levels, CuboidCounts]
+    truth: Counted
     runs: InitVar[int]
     summed: InitVar[Iterable[Levels]] = ()
     scores: Float64 = field(init=False)
@@ -210,7 +211,7 @@ class Tally:
                 sums.add(run, errors[levels])
             yield run + 1
 
-    def _errors(self, method: Releasing, bits: Bits, run: int) -> dict[Levels, CuboidCounts]:
+    def _errors(self, method: Releasing, bits: Bits, run: int) -> Counted:
         """Release the table once, keep the scores, and return the errors of each cuboid."""
         tree, errors, start = self.counts.tree, dict[Levels, CuboidCounts](), time.perf_counter()
         released = dict(method.released(self.counts, bits))

@@ -24,7 +24,7 @@ from hedgerow.picture import (
     panel_name,
     write_heading,
 )
-from hedgerow.text import Rows
+from hedgerow.text import Rows, TextByName
 
 SHARES = tuple(name for name in METRICS if name.endswith("rate") or name.startswith("relative"))
 """Metrics that are shown as percentages."""
@@ -132,7 +132,7 @@ class TableWords:
 
     title: str = ""
     unit: str = "records"
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: TextByName = field(default_factory=dict)
 
 
 TABLE = TableWords()

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, int64_zeros
 from hedgerow.examples.files import (
     SEED,
     free,
@@ -137,7 +137,7 @@ def write_census(directory: Path, size: str = "small") -> Path:
     inhabited = np.flatnonzero(rng.random(chosen.blocks) < inhabited_share[tract_of])
     density = rng.lognormal(sigma=0.5, size=chosen.tracts)[tract_of[inhabited]]
     pull = density * rng.lognormal(sigma=1.2, size=len(inhabited))
-    population = np.zeros(chosen.blocks, dtype=np.int64)
+    population = int64_zeros(chosen.blocks)
     extra = rng.multinomial(chosen.population - len(inhabited), pull / pull.sum())
     population[inhabited] = 1 + extra
     frames = [areas, *map(pl.DataFrame, lists.values())]

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, IntTriple, starts_among, sums_before
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -25,7 +25,7 @@ from hedgerow.examples.files import (
 from hedgerow.export.released import write_parts
 
 TRIPS_A_BLOCK = 1 << 21
-Pairs = tuple[Int64, Int64, Int64]
+Pairs = IntTriple
 """Origins, destinations, and how many trips between them."""
 
 _TRIPS = """\
@@ -64,7 +64,7 @@ def draw_sections(
     whole = areas[rows].with_columns(
         codes_of("locality", locality, 11)[locality_of], codes_of("section", section, 13)
     )
-    return whole, np.searchsorted(rows, np.arange(areas.height + 1)).astype(np.int64)
+    return whole, starts_among(rows, areas.height)
 
 
 def _flows(rng: Generator, first: Int64, pairs: Pairs) -> Iterator[Pairs]:
@@ -74,7 +74,7 @@ def _flows(rng: Generator, first: Int64, pairs: Pairs) -> Iterator[Pairs]:
     cuts = [0, *np.searchsorted(np.cumsum(trips), blocks).tolist(), len(trips)]
     many = first[-1]
     often = [rng.lognormal(sigma=sigma, size=many) for sigma in (1.2, 2.7)]  # residents, workplaces
-    running = [np.append(0.0, np.cumsum(pull)) for pull in often]
+    running = [sums_before(pull) for pull in often]
     for begin, last in pairwise(cuts):
         times = trips[begin:last]
         start, stop = (

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, runs
 from hedgerow.declared import either
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
@@ -33,8 +33,7 @@ def families_by(rng: Generator, pull: Float64, children: int, most: int | None =
 
 def place_in_family(parent_of: Int64) -> Int64:
     """Return 0, 1, 2, … within each family."""
-    first = np.searchsorted(parent_of, np.arange(parent_of[-1] + 1))
-    return np.arange(len(parent_of)) - first[parent_of]
+    return runs(0, np.bincount(parent_of))
 
 
 def codes_of(name: str, numbers: Int64, width: int) -> pl.Series:

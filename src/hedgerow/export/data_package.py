@@ -99,7 +99,7 @@ class _Files:
 
     def _name(self, axis: Axis, level: int) -> str:
         """Return the name of the list of a level."""
-        of_axes = plain_names([each.name for each in self._axes], LONGEST_NAME)
+        of_axes = plain_names(self.release.plan.tree.axis_names, LONGEST_NAME)
         plain = plain_names(axis.levels, LONGEST_NAME)[axis.levels[level - 1]]
         return f"{of_axes[axis.name]}.{plain}".lower()
 

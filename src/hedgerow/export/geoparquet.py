@@ -19,7 +19,6 @@ from hedgerow.errors import ReleaseError, did_you_mean, shorten
 from hedgerow.export.released import (
     OF_SHARES,
     SHARE,
-    column_codes,
     labels_of,
     one_table,
     whole_file,
@@ -89,7 +88,7 @@ class GeoParquet:
         library("pyproj", "geo")
         tree = release.plan.tree
         frame = one_table(release, self.level, share=self.share if self.listed else None)
-        codes = [name for name in column_codes(release.plan) if name in frame.columns]
+        codes = [name for name in release.plan.tree.every_column if name in frame.columns]
         formats = import_module("hedgerow.tables.maps.formats")
         place = Path(self.shapes)
         if not place.is_file():
@@ -193,5 +192,4 @@ def no_places(tree: Tree, column: str) -> list[str]:
     if axis.not_stated is None:
         return []
     level = axis.columns.index(column) + 1
-    codes: list[str] = axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()
-    return codes
+    return axis.labels[level - 1].filter(pl.Series(axis.is_not_stated(level))).to_list()

@@ -136,19 +136,14 @@ def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[s
     return has
 
 
-def column_codes(plan: Plan) -> list[str]:
-    """Return the columns of codes of all tables."""
-    return [column for axis in plan.tree.axes for column in axis.columns]
-
-
-def column_labels(plan: Plan) -> TextByName:
+def column_labels(plan: Plan) -> dict[str, str]:
     """Return for each column of a table what readers call it."""
     unit = plan.description.unit
     count = {COUNT: f"{FIGURES[COUNT]} ({unit})"} if unit else {}
     return plan.description.column_labels(plan.tree) | FIGURES | count
 
 
-def labels_of(plan: Plan, frame: pl.DataFrame, share: TextByName | None = None) -> TextByName:
+def labels_of(plan: Plan, frame: pl.DataFrame, share: TextByName | None = None) -> dict[str, str]:
     """Return labels of columns, with those of the columns of names and of shares of a table."""
     labels = column_labels(plan)
     if share is not None:
@@ -193,7 +188,7 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    names_of: TextByName = {}
+    names_of: dict[str, str] = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"

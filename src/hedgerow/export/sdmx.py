@@ -34,7 +34,7 @@ from hedgerow.release.directory.output import whole_or_not
 from hedgerow.release.page.words import title
 from hedgerow.release.release import Release
 from hedgerow.tables.axis import Axis
-from hedgerow.text import TextByName, visible
+from hedgerow.text import Json, TextByName, visible
 
 STRUCTURE, DATA = "structure.xml", "data.csv"
 TOTAL, OBSERVED = "_T", "OBS_VALUE"
@@ -117,7 +117,7 @@ class _Structures:
         """The identifier of each axis."""
         taken = {name.lower() for name, _ in MEASURES.values()} | {CONTRADICTED}
         taken |= {"structure", "structure_id", "action", "time_period"}
-        plain = plain_names([axis.name for axis in self._axes], LONGEST_ID, taken)
+        plain = plain_names(self.release.plan.tree.axis_names, LONGEST_ID, taken)
         return [plain[axis.name].upper() for axis in self._axes]
 
     @cached_property
@@ -279,7 +279,7 @@ class _Structures:
         flows = library("pysdmx.model.dataflow", "sdmx")
         made = []
         for place, concept in enumerate(concepts):
-            own: dict[str, Any] = {"role": flows.Role.MEASURE, "local_dtype": concept.dtype}
+            own: Json = {"role": flows.Role.MEASURE, "local_dtype": concept.dtype}
             if place < len(lists):
                 urn = self._urn("codelist.Codelist", lists[place].id)
                 own = {"role": flows.Role.DIMENSION, "local_codes": lists[place]}
@@ -322,7 +322,7 @@ def identifiers(axis: Axis) -> list[pl.Series]:
     """
     every = pl.concat([labels.alias("code") for labels in axis.labels])
     plain = every.n_unique() == len(every) and not (every == TOTAL).any()
-    if plain and all(_CODE.fullmatch(code) for code in every):
+    if plain and all(map(_CODE.fullmatch, every)):
         return list(axis.labels)
     levels = plain_names(axis.levels, LONGEST_ID)
     return [

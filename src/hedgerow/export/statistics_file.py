@@ -8,7 +8,6 @@ import polars as pl
 
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
-    column_codes,
     labels_of,
     one_table,
     plain_names,
@@ -107,7 +106,7 @@ class StatisticsFile:
             ]
             # for each plain column of codes what its codes are called: code → name
             coded = frame.select(
-                column for column in column_codes(release.plan) if column in frame.columns
+                column for column in release.plan.tree.every_column if column in frame.columns
             )
             value_labels: dict[str, TextByName] = {}
             for column in coded.columns:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from hedgerow.arrays import UInt64
+from hedgerow.arrays import Sizes, UInt64
 from hedgerow.errors import NoiseError
 
 KEY_BYTES = 32
@@ -121,12 +121,12 @@ class KeyedStream:
         return _derive(self.branch_key, BRANCH_LABEL, place)
 
 
-def _derive(key: bytes, label: bytes, place: tuple[int, ...]) -> KeyedStream:
+def _derive(key: bytes, label: bytes, place: Sizes) -> KeyedStream:
     okm = HKDFExpand(SHA256(), 2 * KEY_BYTES, label + encode_place(place)).derive(key)
     return KeyedStream(okm[:KEY_BYTES], okm[KEY_BYTES:])
 
 
-def encode_place(place: tuple[int, ...]) -> bytes:
+def encode_place(place: Sizes) -> bytes:
     """Return the bytes of a place, different for different places.
 
     Each integer is its length (4 bytes) and then its two's complement in the fewest whole bytes,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import erfcx
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, FloatTriple
 from hedgerow.declared import Real
 from hedgerow.errors import NoiseError
 
@@ -117,7 +117,7 @@ def _end_terms(order: int) -> tuple[Polynomial, ...]:
     return tuple(scaled_slope(i, term) - term for i, term in enumerate(first, start=1))
 
 
-def _scaled(rho: float, counts: Float64) -> tuple[Float64, Float64, Float64]:
+def _scaled(rho: float, counts: Float64) -> FloatTriple:
     """Return counts in standard deviations z, φ(z), and Mills' ratio Φ(-z)/φ(z)."""
     z = np.minimum(counts * sqrt(2 * rho), _FAR)
     return z, np.exp(-z * z / 2) / sqrt(2 * pi), sqrt(pi / 2) * erfcx(z / sqrt(2))
@@ -156,15 +156,13 @@ class CellError(ABC):
         """Return the derivative of `mse` in the precision, below 0; by differences here."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 1, 2)]
-        slope: Float64 = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
-        return slope
+        return (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)
 
     def mse_curvature(self, parameter: float, counts: Float64) -> Float64:
         """Return the second derivative of `mse` in the precision, above 0; likewise."""
         step = parameter * _STEP
         f = [self.mse(parameter + k * step, counts) for k in (-2, -1, 0, 1, 2)]
-        bent: Float64 = (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
-        return bent
+        return (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
-from hedgerow.text import Texts
+from hedgerow.text import Json, TextByName, Texts
 
-Text = str | Mapping[str, str]
+Text = str | TextByName
 
 USUAL = "en"
 FORMS = {"one", "other"}
@@ -107,7 +106,7 @@ def catalogue(language: str = "") -> Catalogue:
     return Catalogue(name, dict(_flat(tomllib.loads(text))))
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> list[tuple[str, Text]]:
+def _flat(table: Json, above: str = "") -> list[tuple[str, Text]]:
     texts: list[tuple[str, Text]] = []
     for name, value in table.items():
         is_text = isinstance(value, str) or set(value) == FORMS

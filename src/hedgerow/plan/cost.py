@@ -19,6 +19,7 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.columns import aligned
+from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.design import Work, deviation
 from hedgerow.plan.forecast import forecast
@@ -140,7 +141,7 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
         summands = _most_below(tree, levels, tree.cuboid(depth))
         error = rmse[depth]
         excess = None if error is None else summands * error / sqrt(2 * pi)
-        cells = prod(float(axis.size(level)) for axis, level in zip(tree.axes, levels, strict=True))
+        cells = prod(map(float, tree.sizes(levels)))
         name = tree.name_of(levels)
         rows.append((name, cells, float(summands), tree.cuboid_name(depth), excess))
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -149,26 +150,19 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
 
 def off_the_chain(tree: Tree) -> Iterator[Levels]:
     """Yield the levels of all cuboids off the chain; of wide trees those refining one axis."""
-    chain = {tree.cuboid(t) for t in range(tree.depth + 1)}
-    every = [range(axis.depth + 1) for axis in tree.axes]
+    chain, every = set(tree.chain), tree.level_numbers
     if prod(map(len, every)) <= MOST_CUBOIDS:
         cuboids: Iterator[Levels] = product(*every)
     else:
         cuboids = (
-            tuple(level if i == a else 0 for i in range(len(every)))
-            for a, levels in enumerate(every)
-            for level in levels[1:]
+            tree.cuboid_of({axis.name: level}) for axis in tree.axes for level in axis.levels
         )
     return (levels for levels in cuboids if levels not in chain)
 
 
 def first_refining(tree: Tree, levels: Levels) -> int:
     """Return the first depth of which every node lies in one cell of the cuboid."""
-    return next(
-        t
-        for t in range(tree.depth + 1)
-        if all(k >= level for k, level in zip(tree.cuboid(t), levels, strict=True))
-    )
+    return next(t for t, cuboid in enumerate(tree.chain) if is_within(levels, cuboid))
 
 
 def _most_below(tree: Tree, levels: Levels, deeper: Levels) -> int:

@@ -351,10 +351,7 @@ def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequenc
 
 def _levels_of(tree: Tree, invariant: Invariant) -> Levels:
     """Return the cuboid whose counts an invariant publishes."""
-    numbers = {axis.name: i for i, axis in enumerate(tree.axes)}
-    if invariant.axis not in numbers:
-        raise PlanError(f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(numbers)}")
-    return tuple(
-        axis.level_number(invariant.level) if axis.name == invariant.axis else 0
-        for axis in tree.axes
-    )
+    names = tree.axis_names
+    if invariant.axis not in names:
+        raise PlanError(f"invariant: no axis {invariant.axis!r}; the axes are {', '.join(names)}")
+    return tree.cuboid_of({invariant.axis: invariant.level})

@@ -7,12 +7,12 @@ catalogue of texts.
 """
 
 from contextlib import suppress
-from fractions import Fraction
 from typing import cast
 
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.plan.allocation.allocation import (
     Allocation,
+    ByDepth,
     Importance,
     PerLevel,
     Problem,
@@ -53,9 +53,7 @@ def measure_for(tree: Tree, workload: Workload, measure: Measure | None) -> tupl
     return usual, ("measure_many",)
 
 
-def shares_of(
-    problem: Problem, allocation: Allocation | None
-) -> tuple[Allocation, tuple[Fraction | None, ...], Texts]:
+def shares_of(problem: Problem, allocation: Allocation | None) -> tuple[Allocation, ByDepth, Texts]:
     """Return an allocation, the usual one if there is none, its shares, and what to say of them.
 
     The usual ones are equal where the least error is beyond reach: with more than 2²⁴ distinct

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from hedgerow.arrays import Levels
 from hedgerow.plan.cuboids import CuboidPlan, Measured, Summed
@@ -11,7 +9,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import Json
 
 
-def plan_hash(described: Mapping[str, Any]) -> str:
+def plan_hash(described: Json) -> str:
     """Return the SHA-256 of a plan's description in canonical JSON: what is signed off."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -25,7 +23,7 @@ def describe_tree(tree: Tree) -> Json:
                 "name": axis.name,
                 "levels": list(axis.levels),
                 "columns": list(axis.columns),
-                "sizes": [axis.size(k) for k in range(1, axis.depth + 1)],
+                "sizes": list(axis.sizes[1:]),
                 "not_stated": axis.not_stated,
                 "from_table": axis.from_table,
                 "sha256": axis.digest,

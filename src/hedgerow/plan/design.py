@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Levels, Sizes
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -36,8 +36,8 @@ NAMED = 3
 class Work:
     """The number of measured cells and of released counts above 0, by cuboid, coarsest first."""
 
-    cells: tuple[int, ...]
-    survivors: tuple[int, ...]
+    cells: Sizes
+    survivors: Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Design(ABC):
     """
 
     key: ClassVar[str]
-    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
-    scale: ClassVar[int] = 1
+    seconds_a_cell = SECONDS_A_CELL
+    scale = 1
     plan: "Plan"
 
     @property

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from hedgerow.plan.cuboids import (
     Public,
     Summed,
 )
-from hedgerow.text import Texts
+from hedgerow.text import Json, Texts
 
 if TYPE_CHECKING:  # a plan makes its design
     from hedgerow.plan.plan import Plan
@@ -71,7 +71,7 @@ def forecast(plan: "Plan") -> pl.DataFrame:
         >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
         [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
-    design, rows = plan.design, list[dict[str, Any]]()
+    design, rows = plan.design, list[Json]()
     for levels, cuboid_plan in plan.by_levels.items():
         rmse, cells = _finite(math.sqrt(design.mean_variance(levels))), plan.tree.cells(levels)
         rows.append(
@@ -90,7 +90,7 @@ def forecast(plan: "Plan") -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def _noise(depth_plan: CuboidPlan) -> dict[str, Any]:
+def _noise(depth_plan: CuboidPlan) -> Json:
     """Return the columns of the noise of one count."""
     if isinstance(depth_plan, Measured):
         return {
@@ -190,7 +190,7 @@ def forecast_matrix(plan: "Plan", frame: pl.DataFrame, *, wide: bool = False) ->
         return text and f"({text})"
 
     rows = [[level, *(error((i, j)) for j in range(len(across)))] for i, level in enumerate(down)]
-    names = [axis.name for axis in plan.tree.axes]
+    names = plan.tree.axis_names
     sums = ", of sums that are no cuboid of the plan in brackets"
     more = sums if any(text.startswith("(") for row in rows for text in row[1:]) else ""
     title = f"RMSE by levels of {names[0]} (down) and {names[1]} (across), in records{more}:"

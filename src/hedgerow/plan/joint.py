@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import CellNumbers, Codes, CuboidList, Float64, Levels, OfCuboids, OtherCuboids
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -61,15 +60,15 @@ class Joint(Design):
         own_levels: for each cuboid of the workload the levels of the tree's axes, coarse to fine.
     """
 
-    key: ClassVar[str] = "cuboids"
+    key = "cuboids"
     shape: CubeShape
-    noise: Mapping[Levels, float]
+    noise: OfCuboids
     public: Levels | None
     whole: frozenset[Levels]
-    own_levels: Mapping[Levels, Levels]
+    own_levels: OtherCuboids
 
     @property
-    def cuboids(self) -> tuple[Levels, ...]:
+    def cuboids(self) -> CuboidList:
         """The cuboids of the workload, each after all that are coarser."""
         return tuple(self.own_levels)
 
@@ -94,7 +93,7 @@ class Joint(Design):
         """Return how many cells of a cuboid are measured where it is measured whole."""
         return self.shape.cells(cuboid)
 
-    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
+    def codes_of(self, cuboid: Levels) -> CellNumbers:
         """Return the cells of such a cuboid that may hold records, row by row, and their places."""
         codes = np.indices(self.shape.shape(cuboid), dtype=np.int32)
         return tuple(code.ravel() for code in codes), np.arange(self.shape.cells(cuboid))
@@ -296,7 +295,7 @@ def shape_of_tree(tree: Tree, cuboids: Iterable[Levels] | None = None) -> CubeSh
     return whole if cuboids is None else whole.down_to(reduce(join, map(whole.given, cuboids)))
 
 
-def own_levels(shape: CubeShape, cuboids: Iterable[Levels]) -> dict[Levels, Levels]:
+def own_levels(shape: CubeShape, cuboids: Iterable[Levels]) -> OtherCuboids:
     """Return for each cuboid, without levels of only children, the first of those that it is."""
     first: dict[Levels, Levels] = {}
     for levels in cuboids:

@@ -1,7 +1,6 @@
 """Plans made: from an allocation, or from what was written down."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, Mechanism
@@ -17,14 +16,14 @@ from hedgerow.plan.cuboids import (
     refuse_kind,
 )
 from hedgerow.plan.defaults import judged_by, measure_for, shares_of
-from hedgerow.plan.facts.facts import Fact, PublicTable, read_facts
+from hedgerow.plan.facts.facts import Fact, Facts, PublicTable, read_facts
 from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.workload import AnyWorkload, Chain, Workload, workload_for, workload_of
 from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, check_budget
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
 from hedgerow.tables.tree import Tree
-from hedgerow.text import exact
+from hedgerow.text import Json, exact
 
 
 def make_plan(  # noqa: PLR0913 - what a plan is made of
@@ -99,7 +98,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
         budget,
         mechanism,
         allocation.name,
-        tuple(shares.get(levels) for levels in workload.cuboids(tree)),
+        tuple(map(shares.get, workload.cuboids(tree))),
         tuple(invariants),
         measure,
         workload,
@@ -112,9 +111,7 @@ def make_plan(  # noqa: PLR0913 - what a plan is made of
     )
 
 
-def _facts(
-    tree: Tree, workload: Workload, public: Sequence[Fact | PublicTable]
-) -> tuple[Fact, ...]:
+def _facts(tree: Tree, workload: Workload, public: Sequence[Fact | PublicTable]) -> Facts:
     """Return the public facts, read; a chain has no use for them, so none is read."""
     if isinstance(workload, Chain) and public:
         raise PlanError(SPINE)
@@ -131,7 +128,7 @@ def _check_rules(allocation: object, invariants: object) -> None:
         check_type("an invariant", invariant, Invariant, fitting, PlanError)
 
 
-def read_plan(tree: Tree, described: Mapping[str, Any], facts: tuple[Fact, ...] = ()) -> Plan:
+def read_plan(tree: Tree, described: Json, facts: Facts = ()) -> Plan:
     """Return the plan that `Plan.to_dict` describes, over a tree and facts that must be its own.
 
     Noise and guarantee are computed again, so a description that contradicts itself reads back as a
@@ -142,7 +139,7 @@ def read_plan(tree: Tree, described: Mapping[str, Any], facts: tuple[Fact, ...] 
         KeyError, TypeError: it does not describe a plan.
     """
     neighbours, budget = described["neighbours"], described["budget"]
-    options: dict[str, Any] = {name: neighbours[name] for name in ("contributions", "unit")}
+    options: Json = {name: neighbours[name] for name in ("contributions", "unit")}
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]
     kind = {kind.__name__: kind for kind in (Rho, EpsilonDelta, Epsilon)}[budget["kind"]]

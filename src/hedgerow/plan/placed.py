@@ -10,13 +10,12 @@ from Σ low to Σ high.) With the total N public, N must lie between the sums of
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair, int64_zeros
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -32,10 +31,10 @@ from hedgerow.plan.facts.public_rows import (
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
-Flags: TypeAlias = NDArray[np.bool_]
+Flags = NDArray[np.bool_]
 
 
-def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Int64, Int64]:
+def combinations(rows: PublicRows, leaves: pl.DataFrame) -> IntPair:
     """Return numbers of combinations of a table's attribute columns: of each leaf, of each row.
 
     Raises:
@@ -43,7 +42,7 @@ def combinations(rows: PublicRows, leaves: pl.DataFrame) -> tuple[Int64, Int64]:
     """
     names = list(rows.attributes)
     if not names:
-        return np.zeros(len(leaves), dtype=np.int64), np.zeros(len(rows.frame), dtype=np.int64)
+        return int64_zeros(len(leaves)), int64_zeros(len(rows.frame))
     every = leaves.select(names)
     different = every.unique(maintain_order=True).with_row_index("")
     of_leaf, of_row = (
@@ -201,7 +200,7 @@ class PlacedTables:
             raise PlanError(f"{SECTION} facts leave nobody anywhere; correct them")
         return may
 
-    def limits(self, widths: Int64, has: tuple[Int64, Int64] | None) -> tuple[int, int]:
+    def limits(self, widths: Int64, has: IntPair | None) -> tuple[int, int]:
         """Return the least and the largest number of all records that the bounds allow for.
 
         Args:
@@ -294,7 +293,7 @@ def _groups(
     cells apart; of one among several its leaves.
     """
     if axis is None:
-        return AxisShape.of([]), np.zeros(len(leaves), dtype=np.int64)
+        return AxisShape.of([]), int64_zeros(len(leaves))
     own, axes = tree.axes[axis], attribute_axes(tree)
     if len(axes) > 1:
         level = own.depth
@@ -318,7 +317,7 @@ def _level_of(axis: Axis, of_leaf: Int64) -> int:
 def _nodes(spine: Axis, table: PublicRows) -> tuple[int, Int64]:
     """Return the level of the spine that a table lists, and the node of each row."""
     if not table.level:
-        return 0, np.zeros(len(table.frame), dtype=np.int64)
+        return 0, int64_zeros(len(table.frame))
     level = spine.columns.index(table.level[0]) + 1
     nodes = node_numbers(spine, level, table.frame[table.level[0]])
     if (nodes < 0).any():

@@ -7,13 +7,20 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import CuboidList, Levels, OtherCuboids
 from hedgerow.errors import PlanError, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.pages.catalogue import USUAL, catalogue
-from hedgerow.plan.allocation.allocation import Allocation, Importance, PerLevel, Problem, Uniform
+from hedgerow.plan.allocation.allocation import (
+    Allocation,
+    ByDepth,
+    Importance,
+    PerLevel,
+    Problem,
+    Uniform,
+)
 from hedgerow.plan.allocation.optimum import Optimised, Optimum
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.chain import PlannedChain, PlannedSums, chain_of
@@ -44,7 +51,7 @@ from hedgerow.plan.describe import (
 from hedgerow.plan.design import Design
 from hedgerow.plan.efficiency.efficiency import Efficiency, efficiency_of
 from hedgerow.plan.facts.constraints import Constraints, constraints_of, describe_facts
-from hedgerow.plan.facts.facts import Fact
+from hedgerow.plan.facts.facts import Facts
 from hedgerow.plan.facts.fixed import FixedCounts, fixed_counts, fixed_in_words, refuse_fixed
 from hedgerow.plan.facts.public_rows import SPINE
 from hedgerow.plan.forecast import forecast, forecast_matrix, forecast_table
@@ -110,14 +117,14 @@ class Plan:
     budget: Budget
     mechanism: type[Mechanism]
     allocation: str
-    shares: tuple[Fraction | None, ...]
+    shares: ByDepth
     invariants: tuple[Invariant, ...]
     measure: Measure
     workload: Workload = field(default_factory=Chain)
     inverse_two_rho: Fraction | None = None
     prior: Prior | None = None
     importance: Importance = field(default_factory=PerLevel)
-    facts: tuple[Fact, ...] = ()
+    facts: Facts = ()
     description: Description = field(default_factory=Description)
     chosen: Texts = ()
     rule: Allocation | None = None
@@ -196,17 +203,17 @@ class Plan:
         return self.description.cuboid_label(self.tree, levels)
 
     @cached_property
-    def levels(self) -> tuple[Levels, ...]:
+    def levels(self) -> CuboidList:
         """The cuboids of the workload, each after all that are coarser."""
         return self.workload.cuboids(self.tree)
 
     @property
     def has_all_combinations(self) -> bool:
         """Whether the workload has every combination of levels of the axes."""
-        return len(self.levels) == prod(axis.depth + 1 for axis in self.tree.axes)
+        return len(self.levels) == prod(map(len, self.tree.level_numbers))
 
     @cached_property
-    def measured(self) -> tuple[Levels, ...]:
+    def measured(self) -> CuboidList:
         """The cuboids that have a share."""
         return tuple(
             levels
@@ -223,6 +230,11 @@ class Plan:
     def public_depth(self) -> int:
         """The deepest public depth of a chain; -1 if not even the total is public."""
         return chain_of(self).public_depth
+
+    @property
+    def has_depths(self) -> bool:
+        """Whether the cuboids are estimated as depths of a tree."""
+        return self.design.depth_of(self.levels[0]) is not None
 
     @property
     def is_chain(self) -> bool:
@@ -266,7 +278,7 @@ class Plan:
         )
 
     @cached_property
-    def tables(self) -> tuple[Levels, ...]:
+    def tables(self) -> CuboidList:
         """The released tables: cuboids that no other one refines. A chain or cube has one."""
         return tables_of(self.tree, self.levels)
 
@@ -274,7 +286,7 @@ class Plan:
         """Return the smallest table whose cells sum to a cuboid's; None where there is none."""
         return min(self.tables_with(levels), key=self.tree.cells, default=None)
 
-    def tables_with(self, levels: Levels) -> tuple[Levels, ...]:
+    def tables_with(self, levels: Levels) -> CuboidList:
         """Return the tables whose cells sum to a cuboid's: they contain it.
 
         A table contains its coarsenings, and those of the single children of its cells.
@@ -468,7 +480,7 @@ class Plan:
         return None if factors is None else [[f / sum(each) for f in each] for each in factors]
 
     @cached_property
-    def repeats(self) -> dict[Levels, Levels]:
+    def repeats(self) -> OtherCuboids:
         """For each cuboid that has the cells of a coarser one, the coarsest such one."""
         return repeated(self.tree, self.levels)
 

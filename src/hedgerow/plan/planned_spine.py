@@ -4,11 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Integers, Levels, row_by_row, some_of
+from hedgerow.arrays import (
+    CellNumbers,
+    Codes,
+    Float64,
+    Int64,
+    Integers,
+    Levels,
+    OfCuboids,
+    Sizes,
+    row_by_row,
+    run_numbers,
+    some_of,
+)
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -54,7 +66,7 @@ class PlannedSpine(Spine, Joint):
         excess: the largest ratio of the variance of wide noise to that of a measured cuboid's.
     """
 
-    seconds_a_cell: ClassVar[float] = SECONDS_A_CELL
+    seconds_a_cell = SECONDS_A_CELL
     is_free: Flags
     excess: float
 
@@ -68,7 +80,7 @@ class PlannedSpine(Spine, Joint):
         """How cuboids go along it: in which jobs."""
         return self
 
-    def job_of(self, part: Part) -> tuple[int, ...]:
+    def job_of(self, part: Part) -> Sizes:
         """Return what tells the noise of a part from that of others: nothing, or its first root.
 
         Each job has a stream of its own.
@@ -91,7 +103,7 @@ class PlannedSpine(Spine, Joint):
         kinds, times = np.unique(reaches, axis=0, return_counts=True)
         return self.model.support.count_pairs(cuboid[0], kinds, times)
 
-    def codes_of(self, cuboid: Levels) -> tuple[Codes, Int64]:
+    def codes_of(self, cuboid: Levels) -> CellNumbers:
         """Return the cells of a cuboid that public facts do not rule out, row by row.
 
         Returns:
@@ -115,7 +127,7 @@ class PlannedSpine(Spine, Joint):
         support = self.model.support
         start = support.start[level]
         has = np.zeros((len(start) - 1, support.groups), dtype=np.bool_)
-        has[np.repeat(np.arange(len(has)), np.diff(start)), support.group[level]] = True
+        has[run_numbers(start), support.group[level]] = True
         return has
 
     def reaches(self, numbers: Integers, many: int) -> Flags:
@@ -230,7 +242,7 @@ class SpineVariances(Variances):
 
     forms: Forms
     number: Int64
-    sizes: tuple[int, ...]
+    sizes: Sizes
 
     def mean(self, cuboid: Levels) -> float:
         """Return the mean over the cells that public facts do not rule out."""
@@ -309,7 +321,7 @@ def planned_spine(plan: "Plan") -> PlannedSpine:
     return planned
 
 
-def _noise_variances(measured: Mapping[Levels, Measured]) -> dict[Levels, float]:
+def _noise_variances(measured: Mapping[Levels, Measured]) -> OfCuboids:
     """Return the noise variances of measured cuboids, those of next to no noise raised a little.
 
     A budget that leaves one cuboid no noise at all may leave another much: raised to `NEXT_TO_NONE`
@@ -387,7 +399,7 @@ def _nested(
 
 
 def _marginals(
-    shape: CubeShape, noise: Mapping[Levels, float], public: Levels | None, constraints: Constraints
+    shape: CubeShape, noise: OfCuboids, public: Levels | None, constraints: Constraints
 ) -> Model:
     """Return the model of any cuboids over the spine and attributes of two levels.
 

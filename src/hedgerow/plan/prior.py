@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair
 from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.tables.axis import Axis
@@ -110,11 +110,9 @@ class Prior:
     def check_fits(self, tree: Tree) -> None:
         """Raise a PlanError unless the prior has the axes, levels and refinement of a tree."""
         properties: dict[str, Callable[[Tree], list[str]]] = {
-            "axes": lambda tree: [axis.name for axis in tree.axes],
+            "axes": lambda tree: tree.axis_names,
             "levels": lambda tree: [f"{a.name}.{level}" for a in tree.axes for level in a.levels],
-            "order of refinement": lambda tree: [
-                tree.cuboid_name(t) for t in range(tree.depth + 1)
-            ],
+            "order of refinement": lambda tree: list(map(tree.name_of, tree.chain)),
         }
         for name, of in properties.items():
             own, wanted = of(self.counts.tree), of(tree)
@@ -124,7 +122,7 @@ class Prior:
                     f"{', '.join(own)}; only its areas may differ"
                 )
 
-    def values(self, depth: int, nodes: int) -> tuple[Int64, Int64]:
+    def values(self, depth: int, nodes: int) -> IntPair:
         """Return the distinct counts of a depth, and how many nodes have each.
 
         Of the ``nodes`` of the release's tree those that the prior does not list count as empty.
@@ -162,7 +160,7 @@ def has_counts_of(public: Counts, counts: Counts) -> bool:
     return len(counts.values) > 0 and all(np.array_equal(one, other) for one, other in pairs)
 
 
-def _grouped(counts: Int64) -> tuple[Int64, Int64]:
+def _grouped(counts: Int64) -> IntPair:
     """Return distinct values and how often each occurs.
 
     Small values are counted without sorting. Sums that wrapped may be negative; they count as
@@ -211,8 +209,8 @@ def _is_path(reading: Reading) -> bool:
 def _check_axes(tree: Tree, given: Mapping[str, Sequence[str]]) -> None:
     """Raise unless columns are given of axes of a tree."""
     for name in given:
-        if name not in {axis.name for axis in tree.axes}:
-            axes = ", ".join(axis.name for axis in tree.axes)
+        if name not in tree.axis_names:
+            axes = ", ".join(tree.axis_names)
             raise PlanError(
                 f"columns of the prior: there is no axis {shorten(name)!r}; there is {axes}"
             )
@@ -232,8 +230,7 @@ def _refuse_counts(tree: Tree, source: Any, names: Sequence[str], counts: Counts
     That is where a column is called like counts; or where no cell has two rows, and a column holds
     whole numbers that sum to more than there are rows.
     """
-    used = {column for axis in tree.axes for column in axis.columns}
-    left = [name for name in names if name not in used]
+    left = [name for name in names if name not in tree.every_column]
     count_column = count_among(left)
     if count_column is None and len(counts.values) > 1 and counts.values.max() == 1:
         once = [name for name in left[:MOST_COLUMNS_OF_A_LIST] if left.count(name) == 1]

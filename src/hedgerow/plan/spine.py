@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Levels
+from hedgerow.arrays import Codes, Int32, Levels, Sizes
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Model
@@ -64,7 +64,7 @@ class Spine:
         )
 
     @cached_property
-    def held(self) -> tuple[int, ...]:
+    def held(self) -> Sizes:
         """The number of detail cells at each level of the spine that facts do not rule out."""
         return tuple(int(start[-1]) for start in self.model.support.cell)
 
@@ -83,7 +83,7 @@ class Spine:
     def _cells_held(self) -> tuple[int, int]:
         """The cells of the top, and of the largest job."""
         top = sum(self.held[: self.cut + 1])
-        return top, max((self._cells_in(part) for part in self.jobs), default=0)
+        return top, max(map(self._cells_in, self.jobs), default=0)
 
     def _cells_in(self, part: Part) -> int:
         support = self.model.support
@@ -142,7 +142,7 @@ class Spine:
         numbers[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
         return numbers
 
-    def job_of(self, part: Part) -> tuple[int, ...]:
+    def job_of(self, part: Part) -> Sizes:
         """Return what tells the noise of a part from that of others of the same cuboid.
 
         Nothing: a part's cells are a stretch of the cuboid's, and of its stream.

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Codes, Float64, Int64, Levels, Tables
+from hedgerow.arrays import (
+    Bool,
+    ByCuboid,
+    Codes,
+    CuboidList,
+    Float64,
+    IntTables,
+    Levels,
+    OfCuboids,
+    Tables,
+)
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import (
@@ -80,7 +90,7 @@ class PlannedTables(Joint):
         instead: why attributes do not stand beside a spine, in a clause; empty where there is none.
     """
 
-    nominal: Mapping[Levels, float]
+    nominal: OfCuboids
     factors: AxisFactors | None
     instead: str
 
@@ -193,12 +203,12 @@ class PlannedTables(Joint):
         return folded_sizes(Fold(self.shape, cuboid, covers))
 
     @cached_property
-    def tables(self) -> tuple[Levels, ...]:
+    def tables(self) -> CuboidList:
         """The cuboids that are measured whole and that no other such one refines."""
         return maximal(cuboid for cuboid in self.noise if cuboid in self.whole)
 
     @property
-    def sparse(self) -> tuple[Levels, ...]:
+    def sparse(self) -> CuboidList:
         """The cuboids of which survivors are measured, coarse to fine."""
         return tuple(cuboid for cuboid in self.cuboids if cuboid not in self.whole)
 
@@ -209,7 +219,7 @@ class PlannedTables(Joint):
         return Lattice.of(whole, maximal(whole), public=self.public)
 
     @cached_property
-    def margins(self) -> Mapping[Levels, tuple[Levels, ...]]:
+    def margins(self) -> Mapping[Levels, CuboidList]:
         """For each cuboid of which survivors are measured, the one or two that it lies below."""
         return {
             cuboid: maximal(
@@ -312,9 +322,7 @@ class PlannedTables(Joint):
             given[self.public_margin] = estimates[self.public_margin]
         return estimates | self.solver.estimates(given, [c for c in every if c not in estimates])
 
-    def settled(
-        self, tables: Tables, estimates: ByCuboid, exact: Mapping[Levels, Int64]
-    ) -> dict[Levels, Int64]:
+    def settled(self, tables: Tables, estimates: ByCuboid, exact: IntTables) -> IntTables:
         """Return whole counts of all that is settled, each the sum of every finer one.
 
         Args:
@@ -381,7 +389,7 @@ class PlannedTables(Joint):
             start = axis.descendant_start(min(k, exact), k)[:-1]
             ends = [] if w is None else [end.reduceat(w, start) for end in (np.minimum, np.maximum)]
             alike.append((ends[0] == ends[1]).all(axis=0) if ends else alone)
-        return np.asarray(reduce(np.logical_and.outer, alike))
+        return reduce(np.logical_and.outer, alike)
 
     def steps(self, cuboid: Levels) -> Steps | None:
         """Return what bounds the coefficients of estimates; None where none is above 1 - h."""
@@ -513,7 +521,7 @@ class PlannedTables(Joint):
         return -(-count // max(1, alive[meet(*covers)]))
 
     @cached_property
-    def vague(self) -> tuple[Levels, ...]:
+    def vague(self) -> CuboidList:
         """The unmeasured cuboids that survivors add up to, though these tell more of them."""
         vague = {
             cover

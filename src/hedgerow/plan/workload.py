@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import CuboidList, Levels, OtherCuboids
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
@@ -41,15 +41,15 @@ class Chain:
         ['total', 'bins_4', 'bin']
     """
 
-    name: ClassVar[str] = "chain"
-    noun: ClassVar[str] = "a chain"  # what sentences call it
-    fewer: ClassVar[str] = "insert a level"  # how a user asks for less of it
+    name = "chain"
+    noun = "a chain"  # what sentences call it
+    fewer = "insert a level"  # how a user asks for less of it
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return the cuboid of each depth, coarsest first."""
         return tree.chain
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the same."""
         return tree.chain
 
@@ -70,17 +70,17 @@ class Cube:
         ['total', 'sex.sex', 'place.town', 'place.town × sex.sex']
     """
 
-    name: ClassVar[str] = "cube"
-    noun: ClassVar[str] = "a cube"
-    fewer: ClassVar[str] = 'use cuboids = "chain"'
+    name = "cube"
+    noun = "a cube"
+    fewer = 'use cuboids = "chain"'
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return every combination of levels, ordered by how many levels they are below the total.
 
         Raises:
             PlanError: there are more than 4,096.
         """
-        levels = [range(axis.depth + 1) for axis in tree.axes]
+        levels = tree.level_numbers
         if prod(map(len, levels)) > MOST_CUBOIDS:
             raise PlanError(
                 f"a cube over these axes has {prod(map(len, levels)):,} cuboids, and more than "
@@ -89,7 +89,7 @@ class Cube:
             )
         return tuple(sorted(product(*levels), key=fineness))
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the same."""
         return self.cuboids(tree)
 
@@ -126,9 +126,9 @@ class Cuboids:
         ['total', 'sex.sex', 'place.town']
     """
 
-    name: ClassVar[str] = "named"
-    noun: ClassVar[str] = "a workload of named cuboids"
-    fewer: ClassVar[str] = "name fewer cuboids"
+    name = "named"
+    noun = "a workload of named cuboids"
+    fewer = "name fewer cuboids"
     given: Texts
     chain: bool
 
@@ -143,7 +143,7 @@ class Cuboids:
         object.__setattr__(self, "given", tuple(names))
         object.__setattr__(self, "chain", chain)
 
-    def cuboids(self, tree: Tree) -> tuple[Levels, ...]:
+    def cuboids(self, tree: Tree) -> CuboidList:
         """Return the named ones and all that some of them have in common, the total included.
 
         Raises:
@@ -154,7 +154,7 @@ class Cuboids:
         except EstimateError as error:
             raise PlanError(str(error)) from None
 
-    def named(self, tree: Tree) -> tuple[Levels, ...]:
+    def named(self, tree: Tree) -> CuboidList:
         """Return the cuboids that are named, and those of the chain if they are wanted too."""
         cuboids = dict.fromkeys(tree.chain if self.chain else ())
         named = dict[Levels, None]()
@@ -185,11 +185,7 @@ def _named(tree: Tree, name: str) -> Levels:
 
 def _level_names(tree: Tree) -> list[str]:
     """Return the levels of all axes as names of cuboids have them."""
-    return [
-        level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-        for axis in tree.axes
-        for level in axis.levels
-    ]
+    return [tree.level_name(axis, level) for axis in tree.axes for level in axis.levels]
 
 
 def cuboid_like(tree: Tree, name: str) -> Levels | None:
@@ -234,7 +230,7 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    cuboids, every = [*workload.named(tree)], [range(axis.depth + 1) for axis in tree.axes]
+    cuboids, every = [*workload.named(tree)], tree.level_numbers
     for levels in cuboids:
         fits = isinstance(levels, tuple) and len(levels) == len(every)
         if not fits or not all(k in own for own, k in zip(every, levels, strict=True)):
@@ -244,7 +240,7 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
     named = sorted(set(cuboids), key=fineness)
     if set(named) == set(tree.chain):
         return Chain()
-    if len(named) == prod(axis.depth + 1 for axis in tree.axes):
+    if len(named) == prod(map(len, every)):
         return Cube()
     return Cuboids([tree.name_of(levels) for levels in named])
 
@@ -258,19 +254,19 @@ def workload_of(described: str | Sequence[str]) -> AnyWorkload:
     return WORKLOADS[described] if isinstance(described, str) else Cuboids(described)
 
 
-def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
+def tables_of(tree: Tree, cuboids: Iterable[Levels]) -> CuboidList:
     """Return the cuboids that no other one refines, each the coarsest that has its cells."""
     every = tuple(cuboids)
     again = repeated(tree, every)
     return tuple(sorted(maximal(again.get(k, k) for k in maximal(every)), key=fineness))
 
 
-def repeated(tree: Tree, cuboids: Sequence[Levels]) -> dict[Levels, Levels]:
+def repeated(tree: Tree, cuboids: Sequence[Levels]) -> OtherCuboids:
     """Return the cuboids that have the cells of a coarser one, and the coarsest such one of each.
 
     There some axis stands at a level of only children, so measuring it would tell nothing new.
     """
-    sizes = [[axis.size(k) for k in range(axis.depth + 1)] for axis in tree.axes]
+    sizes = [axis.sizes for axis in tree.axes]
     alike: dict[Levels, list[Levels]] = {}  # by the sizes along each axis
     copies = {}
     for levels in cuboids:  # coarser ones come first

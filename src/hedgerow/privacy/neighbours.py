@@ -18,6 +18,7 @@ from fractions import Fraction
 from math import inf
 from typing import Annotated, ClassVar
 
+from hedgerow.arrays import Sizes
 from hedgerow.declared import Whole, check_fields
 from hedgerow.errors import BudgetError, check_type
 from hedgerow.text import check_name
@@ -52,7 +53,7 @@ class Norm:
         check_fields(self)
 
 
-Shifts = tuple[int, ...]
+Shifts = Sizes
 """A change of counts: integer shifts of distinct nodes; () for none."""
 
 Change = Shifts | Norm
@@ -128,11 +129,11 @@ class Neighbours(ABC):
 
     def l1_sensitivity(self, depth: int) -> Fraction:
         """Return the ℓ1 sensitivity of a depth's counts (records): Σ|shift|."""
-        return max(l1(change) for change in self.changes(depth))
+        return max(map(l1, self.changes(depth)))
 
     def l2_sensitivity_squared(self, depth: int) -> Fraction:
         """Return the squared ℓ2 sensitivity of a depth's counts (records²): Σ shift²."""
-        return max(l2_squared(change) for change in self.changes(depth))
+        return max(map(l2_squared, self.changes(depth)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class AddRemove(Neighbours):
         The release can differ only so much with or without any one unit of up to 3 records.
     """
 
-    name: ClassVar[str] = "add-remove"
+    name = "add-remove"
 
     @property
     def total_is_public(self) -> bool:
@@ -191,7 +192,7 @@ class Replace(Neighbours):
         The release can differ only so much whatever any one record says; the number of records...
     """
 
-    name: ClassVar[str] = "replace"
+    name = "replace"
     exactly: bool = True
 
     def __post_init__(self) -> None:
@@ -237,7 +238,7 @@ def l1(shifts: Change) -> Fraction:
     """Return the sum of the absolute shifts (records)."""
     if isinstance(shifts, Norm):
         raise BudgetError("of these measurements the l2 norm alone is bounded: use Gaussian noise")
-    return Fraction(sum(abs(shift) for shift in shifts))
+    return Fraction(sum(map(abs, shifts)))
 
 
 def l2_squared(shifts: Change) -> Fraction:

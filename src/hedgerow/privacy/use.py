@@ -209,7 +209,7 @@ def read_changes(use: Json) -> Changes:
         return (_read_change(use),)
     if len(use["cases"]) < 2:
         raise BudgetError("cases are at least two; a single one is written as shifts alone")
-    return tuple(_read_change(case) for case in use["cases"])
+    return tuple(map(_read_change, use["cases"]))
 
 
 def _read_change(described: Json) -> Change:

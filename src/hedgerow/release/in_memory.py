@@ -9,7 +9,7 @@ import polars as pl
 from hedgerow.arrays import Int64, Levels
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import NodesOf
 from hedgerow.release.directory.manifest import write_manifest
 from hedgerow.release.directory.measurements import COUNT, ReleaseFiles
 from hedgerow.release.directory.output import whole_or_not
@@ -33,14 +33,14 @@ class InMemory(Content):
 
     plan: Plan
     estimator: Estimator
-    nodes: Mapping[Levels, Nodes]
+    nodes: NodesOf
     measured: Mapping[Levels, Int64]
     estimation: int = ESTIMATION
 
     @property
     def noisy_cells(self) -> int:
         """How many noisy counts there are."""
-        return sum(len(noisy) for noisy in self.measured.values())
+        return sum(map(len, self.measured.values()))
 
     def counts(self, levels: Levels) -> pl.DataFrame:
         """Return the listed counts of a cuboid, in tree order: the columns of its file."""

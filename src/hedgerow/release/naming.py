@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 
 from hedgerow.arrays import Levels
 from hedgerow.declared import check_known
@@ -14,17 +13,7 @@ from hedgerow.tables.tree import Tree
 from hedgerow.text import TextByName
 
 
-def levels_of(tree: Tree, levels: Mapping[str, str]) -> Levels:
-    """Return the level of each axis, 0 for those that are not named and so summed over.
-
-    Raises:
-        TableError: no such level.
-    """
-    return tuple(axis.level_number(levels[axis.name]) if axis.name in levels else 0
-                 for axis in tree.axes)  # fmt: skip
-
-
-def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
+def label_columns(plan: Plan, levels: TextByName) -> list[str]:
     """Return the label columns of axis → level, in the order in which its axes are named.
 
     Raises:
@@ -40,7 +29,7 @@ def label_columns(plan: Plan, levels: Mapping[str, str]) -> list[str]:
     return columns
 
 
-def is_off_tree(plan: Plan, levels: Mapping[str, str]) -> bool:
+def is_off_tree(plan: Plan, levels: TextByName) -> bool:
     """Return whether columns of attributes are named where a cuboid names levels."""
     return any(
         axis.attribute and axis.name in levels and levels[axis.name] not in axis.levels
@@ -87,7 +76,7 @@ def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
         return named
     meant = None if level is None else meant_levels(tree, level)
     if meant is not None:
-        cuboid = levels_of(tree, meant)
+        cuboid = tree.cuboid_of(meant)
         if cuboid in plan.by_levels:
             raise ReleaseError(f"no cuboid {level!r}; did you mean {tree.name_of(cuboid)!r}?")
         sums = (f"{a}={json.dumps(k, ensure_ascii=False)}" for a, k in meant.items())
@@ -110,8 +99,8 @@ def meant_levels(tree: Tree, name: str) -> TextByName | None:
     if level is not None:
         return dict([level])
     levels = tree.named(name) or cuboid_like(tree, name)
-    of_axes = zip(tree.axes, levels or (), strict=levels is not None)
-    return {axis.name: axis.levels[k - 1] for axis, k in of_axes if k} or None
+    each = () if levels is None else tree.split(levels)
+    return {axis.name: name for axis, name in each} or None
 
 
 def axis_level(tree: Tree, level: str) -> tuple[str, str] | None:

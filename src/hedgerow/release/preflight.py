@@ -204,7 +204,7 @@ def read_memory(text: str) -> int:
 def needed_memory(plan: Plan) -> int:
     """Return the bytes that no limit reduces: the areas, and the largest family or job."""
     tree = plan.tree
-    areas = sum(axis.size(level) for axis in tree.axes for level in range(1, axis.depth + 1))
+    areas = sum(sum(axis.sizes[1:]) for axis in tree.axes)
     return BYTES_OF_PROGRAM + areas * BYTES_AN_AREA + plan.design.bytes_held
 
 
@@ -272,7 +272,7 @@ def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
     """Return the non-empty cells that a public table tells apart; and how many all are."""
     numbers, labels = list[Int64](), list[pl.DataFrame]()
     for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
-        names = [name for name in axis.columns if name in rows.columns]
+        names = axis.columns_in(rows.columns)
         if names:
             apart, number = axis.parts(names)
             numbers.append(number[codes].astype(np.int64))

@@ -37,6 +37,7 @@ from hedgerow.release.records import ROWS_AT_ONCE, only_table, records_of
 from hedgerow.release.shown import ShownCounts
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 SHOWN_ROWS = 12
 ROWS = Whole("rows", 1, inf, ReleaseError)
@@ -217,8 +218,8 @@ class Release:
         *,
         column: str | None = None,
         names: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence | None = USUAL,
     ) -> pl.DataFrame:
         """Return sums over areas of your own, such as constituencies or catchments.
@@ -254,13 +255,13 @@ class Release:
 
     def ratio(  # noqa: PLR0913 - the parts of one question
         self,
-        numerator: Mapping[str, str] | str | None = None,
-        denominator: Mapping[str, str] | str | Any | None = None,
+        numerator: TextByName | str | None = None,
+        denominator: TextByName | str | Any | None = None,
         *,
         areas: Any = None,
         column: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence = USUAL,
         all: bool = False,  # noqa: A002 - as in `level`
     ) -> pl.DataFrame:
@@ -307,8 +308,7 @@ class Release:
             >>> shares.columns
             ['county', 'town', 'count', 'of', 'ratio', 'low', 'high', 'bounded', 'contradicted']
         """
-        sure = confidence or USUAL
-        check_confidence(sure)
+        sure = sure_of(confidence)
         if areas is None:
             if not isinstance(numerator, Mapping):
                 raise ReleaseError(
@@ -328,8 +328,8 @@ class Release:
         areas: Any,
         *,
         column: str | None = None,
-        codes: Mapping[str, str] | None = None,
-        by: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
+        by: TextByName | None = None,
         confidence: Confidence = USUAL,
     ) -> pl.DataFrame:
         """Return by how much the count of one area is above that of another.
@@ -364,8 +364,7 @@ class Release:
             >>> bool(release.difference("south", "north", sides)["low"][0] > 0)
             True
         """
-        sure = confidence or USUAL
-        check_confidence(sure)
+        sure = sure_of(confidence)
         lookup = Lookup.of(self.plan.tree, areas, column, codes=codes)
         pairs = area_numbers(lookup, first, second)
         return pairs_of_areas(self.content, by or {}, lookup, pairs).differences(sure)
@@ -417,9 +416,8 @@ class Release:
             >>> release.quantiles("income", [0.5], place="county").columns
             ['county', 'quantile', 'value', 'low', 'high', 'count', 'whole_axis']
         """
-        check_confidence(confidence)
-        told = Distributions.of(self.content, axis, where)
-        return told.quantiles(ranks, confidence or USUAL)
+        sure = sure_of(confidence)
+        return Distributions.of(self.content, axis, where).quantiles(ranks, sure)
 
     def cdf(
         self,
@@ -455,9 +453,8 @@ class Release:
             >>> release.cdf("income", place="town").shape
             (24, 7)
         """
-        check_confidence(confidence)
-        told = Distributions.of(self.content, axis, where)
-        return told.cdf(confidence or USUAL)
+        sure = sure_of(confidence)
+        return Distributions.of(self.content, axis, where).cdf(sure)
 
     def count_between(
         self,
@@ -496,9 +493,8 @@ class Release:
             >>> release.count_between("income", 0, 350, place="town").columns
             ['county', 'town', 'count', 'low', 'high']
         """
-        check_confidence(confidence)
-        told = Distributions.of(self.content, axis, where)
-        return told.count_between(a, b, confidence or USUAL)
+        sure = sure_of(confidence)
+        return Distributions.of(self.content, axis, where).count_between(a, b, sure)
 
     def draws(self, level: str, n: int, *, seed: int = 0) -> pl.DataFrame:
         """Return joint draws of the errors of a cuboid's estimates, for those who model counts.
@@ -655,6 +651,12 @@ class Release:
             MachineError: the disk is full or not writable.
         """
         self.content.write(Path(directory))
+
+
+def sure_of(confidence: Confidence | None) -> Confidence:
+    """Return a confidence, 95 % unless given; see `check_confidence`."""
+    check_confidence(confidence)
+    return confidence or USUAL
 
 
 def check_confidence(confidence: object) -> None:

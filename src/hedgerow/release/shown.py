@@ -128,7 +128,7 @@ class ShownCounts:
         return html_picture(drawn, "The same counts as dots, and their intervals as lines.")
 
     def _row_names(self) -> list[str]:
-        return row_names(self._short(words) for words in self._labels()[1])
+        return row_names(map(self._short, self._labels()[1]))
 
     def _short(self, words: list[str]) -> str:
         """Return a cell as it stands beside its row: the finest name of each axis, or the last two.

@@ -23,7 +23,7 @@ from math import sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Levels, among
+from hedgerow.arrays import Codes, Float64, FloatTriple, Levels, among
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
@@ -84,9 +84,7 @@ class _Depth:
         return share * descendants(tree, group, self.levels, coarse)
 
 
-def survivor_sums(
-    content: Content, wanted: Levels, codes: Codes
-) -> tuple[Float64, Float64, Float64]:
+def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple:
     """Return estimates of sums of a release along a chain, measured from survivors.
 
     Args:

@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, run_of
+from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, run_of
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
@@ -82,7 +82,7 @@ class Note:
     """
 
     run: int
-    sums: tuple[int, ...]
+    sums: Sizes
     cells: dict[str, int]
     survivors: dict[str, int]
 
@@ -92,7 +92,7 @@ def write_run(
     tree: Tree,
     errors: Mapping[Levels, CuboidErrors],
     run: int,
-    sums: tuple[int, ...],
+    sums: Sizes,
     results: Iterable[Found],
 ) -> None:
     """Write the parts of a run, then its note; whoever does it again changes nothing.
@@ -372,7 +372,7 @@ class Cluster:
             return placed.union(made).repartition(len(runs), RUN)
 
 
-def sums_of(read: tuple[Codes, Int64]) -> list[int]:
+def sums_of(read: CellNumbers) -> list[int]:
     """Return the sums of records, as signed numbers: `hedgerow.tables.ordered.record_words`."""
     return [int(word.sum().view(np.int64)) for word in record_words(*read)]
 

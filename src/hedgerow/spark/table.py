@@ -104,10 +104,15 @@ class SparkTable:
         return [*wanted, *extra]
 
 
-def leaf_schema(tree: Tree) -> pa.Schema:
-    """Return the columns of leaf codes and counts."""
-    codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
-    return pa.schema([*codes, pa.field("n", pa.int64()), FAULT])
+def leaf_columns(tree: Tree) -> list[str]:
+    """Return what the columns of leaf codes are called, one an axis."""
+    return [f"leaf{a}" for a in range(len(tree.axes))]
+
+
+def leaf_schema(tree: Tree, sums: Sequence[str] = ("n",)) -> pa.Schema:
+    """Return the columns of leaf codes, of counts and other sums, and of faults."""
+    kinds = dict.fromkeys(leaf_columns(tree), pa.int32()) | dict.fromkeys(sums, pa.int64())
+    return pa.schema([*kinds.items(), FAULT])
 
 
 def _each_once(rows: Frame, tree: Tree) -> Frame:
@@ -116,7 +121,7 @@ def _each_once(rows: Frame, tree: Tree) -> Frame:
     Doubles hold every sum below 2⁵³ exactly and never fall, so the minimum is exact, whatever the
     order is in which Spark adds; a sum of whole numbers would fail where it passes 64 bits.
     """
-    keys = [*(f"leaf{a}" for a in range(len(tree.axes))), FAULT.name]
+    keys = [*leaf_columns(tree), FAULT.name]
     real = rows.selectExpr(*keys, "CAST(COALESCE(n, 0) AS double) AS n")
     summed = real.groupBy(*keys).sum("n")
     many = f"CAST(LEAST(`sum(n)`, CAST({LARGEST_LEAF} AS double)) AS bigint) AS n"

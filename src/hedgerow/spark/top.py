@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
+from hedgerow.arrays import CellNumbers, Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
 from hedgerow.release.descent.nodes import cells_above, first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
+from hedgerow.spark.table import leaf_columns, leaf_schema
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
 from hedgerow.tables.tree import Tree
@@ -87,17 +88,15 @@ def _node_rows(tree: Tree, cut: Levels) -> Callable[[Batches], Batches]:
     return work
 
 
-def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> tuple[Codes, Int64]:
+def leaves_of(rows: pa.Table | pa.RecordBatch, tree: Tree) -> CellNumbers:
     """Return the codes and counts of rows; those of a fault count nothing."""
-    names = [f"leaf{a}" for a in range(len(tree.axes))]
+    names = leaf_columns(tree)
     numbers = [rows[name].fill_null(0).to_numpy(zero_copy_only=False) for name in [*names, "n"]]
     return tuple(numbers[:-1]), numbers[-1]
 
 
 def _top_schema(tree: Tree) -> pa.Schema:
-    codes = [pa.field(f"leaf{a}", pa.int32()) for a in range(len(tree.axes))]
-    sums = [pa.field(name, pa.int64()) for name in ("n", "sum0", "sum1")]
-    return pa.schema([*codes, *sums, FAULT])
+    return leaf_schema(tree, ("n", "sum0", "sum1"))
 
 
 def _summed(codes: Codes, columns: list[Int64]) -> tuple[Codes, list[Int64]]:

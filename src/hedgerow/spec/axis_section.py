@@ -20,7 +20,7 @@ from hedgerow.tables.codes.rule import Rule
 from hedgerow.tables.codes.rules import Division, Parents, Prefix
 from hedgerow.tables.lists.areas import name_columns
 from hedgerow.tables.read import Query, read_areas
-from hedgerow.text import TextByName, exact
+from hedgerow.text import exact
 
 AREAS_OF_TABLE = "table"
 
@@ -84,7 +84,7 @@ class AxisSection(Section):
     parent: str | None = Field(None, min_length=1)
     divide: list[int] | None = None
     code: Annotated[str | list[str] | None, With(RULES)] = None
-    names: str | TextByName | None = None
+    names: str | dict[str, str] | None = None
     not_stated: str | None = None
     shapes: str | None = Field(None, min_length=1)
     shapes_key: Annotated[

@@ -23,7 +23,7 @@ from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Re
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
-from hedgerow.text import TextByName, Texts, exact
+from hedgerow.text import Texts, exact
 
 
 def _is_file(source: str) -> str:
@@ -75,8 +75,8 @@ class DescribeSection(Section):
     notes: str = Field(default="", min_length=1)
     licence: str = Field(default="", min_length=1)
     language: str = Field(default="", min_length=1)
-    axes: TextByName = Field(default_factory=dict)
-    levels: dict[str, str | TextByName] = Field(default_factory=dict)
+    axes: dict[str, str] = Field(default_factory=dict)
+    levels: dict[str, str | dict[str, str]] = Field(default_factory=dict)
 
 
 def described_by(section: DescribeSection) -> Description:
@@ -87,7 +87,7 @@ def described_by(section: DescribeSection) -> Description:
         SpecError: a level with two labels.
     """
     said = section.model_dump(exclude={"notes", "levels"})
-    levels: TextByName = {}
+    levels: dict[str, str] = {}
     for name, given in section.levels.items():
         inner = {name: given} if isinstance(given, str) else {}
         if isinstance(given, dict):  # as TOML reads ``origin.region = …``

@@ -40,6 +40,7 @@ from hedgerow.spec.release_file import (
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.toml_file import Section, called_by, parse
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 Baseline = Literal[
     "uniform",
@@ -103,7 +104,7 @@ def own_budget(privacy: PrivacySection) -> BudgetSection:
 
 def words_of(entry: Section) -> str:
     """Return a name for an allocation or an estimator."""
-    given: dict[str, Any] = entry.model_dump(exclude_none=True)
+    given: Json = entry.model_dump(exclude_none=True)
     given.pop("measure", None)
     words = [str(given.pop("method", "usual"))]
     for key, value in given.items():

@@ -33,7 +33,7 @@ from hedgerow.errors import (
 )
 from hedgerow.limits import MOST_BYTES_OF_A_FILE, MOST_VALUES_OF_A_FILE
 from hedgerow.machine import read_small_file
-from hedgerow.text import PLACES, Exact, Texts, as_double, exact
+from hedgerow.text import PLACES, Exact, Json, Texts, as_double, exact
 
 Number = int | Decimal | str
 
@@ -215,7 +215,7 @@ def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
         )
 
 
-def to_fill_in(given: Mapping[str, Any]) -> list[str]:
+def to_fill_in(given: Json) -> list[str]:
     """Return the keys that still hold placeholders of `hedgerow new`."""
     paths = (  # codes of records may look like placeholders
         path

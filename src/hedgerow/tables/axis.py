@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Bool, Int32, Int64
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes
 from hedgerow.errors import (
     TableError,
     as_list,
@@ -78,7 +78,7 @@ class Axis:
     levels: Texts
     columns: Texts
     labels: tuple[pl.Series, ...]
-    child_start: tuple[Int64, ...]
+    child_start: IntArrays
     not_stated: str | None = None
     from_table: bool = False
     attribute: bool = False
@@ -279,8 +279,7 @@ class Axis:
         if rule is not None:
             codes = rule.codes(self.labels[rule.level - 1])
         number = np.arange(self.leaves, dtype=np.int32)
-        leaves: Int32 = codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
-        return leaves
+        return codes.replace_strict(self.labels[-1], number, default=None).to_numpy()
 
     def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
@@ -320,9 +319,13 @@ class Axis:
         )
 
     @property
-    def _column_ends(self) -> tuple[int, ...] | None:
+    def _column_ends(self) -> Sizes | None:
         """Of a product axis how many columns each level and those above it tell."""
         return None if self.product is None else self.product.column_ends
+
+    def columns_in(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are among some names, in their order."""
+        return [column for column in self.columns if column in names]
 
     @property
     def leaves(self) -> int:
@@ -333,6 +336,11 @@ class Axis:
     def depth(self) -> int:
         """The number of levels below everything."""
         return len(self.levels)
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many nodes each level has, 0 … L."""
+        return tuple(map(self.size, range(self.depth + 1)))
 
     def size(self, level: int) -> int:
         """Return the number of nodes of a level; level 0 has one."""

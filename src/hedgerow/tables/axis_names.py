@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hedgerow.arrays import Sizes
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_LEVELS_OF_AN_AXIS
 from hedgerow.text import Texts, check_name
@@ -34,7 +35,7 @@ def check_names(
     name: str,
     levels: Texts,
     columns: Texts,
-    column_ends: tuple[int, ...] | None = None,
+    column_ends: Sizes | None = None,
 ) -> None:
     """Raise unless the names can be those of an axis, its levels and columns.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Codes, Int64, Levels, row_by_row, some_of
+from hedgerow.arrays import Array, Codes, Int64, Levels, rises, row_by_row, some_of
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.ordered import Leaves, Sums, merge_equal
@@ -186,7 +186,7 @@ class Counts:
 def _ordered(tree: Tree, codes: Codes, values: Int64, sums: Sums) -> Leaves:
     """Return leaves in tree order, each once."""
     words = tree_rank(tree, codes)
-    if len(words) == 1 and bool((words[0][1:] > words[0][:-1]).all()):
+    if len(words) == 1 and rises(words[0]):
         return codes, values
     order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words[::-1])
     return merge_equal(some_of(codes, order), values[order], sums)

@@ -52,8 +52,8 @@ class Description:
     notes: Texts = ()
     licence: str = ""
     language: str = ""
-    axes: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
+    axes: TextByName = field(default_factory=dict)
+    levels: TextByName = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in TEXTS:
@@ -111,13 +111,12 @@ class Description:
         Raises:
             TableError: it is of none.
         """
-        axes = [axis.name for axis in tree.axes]
         names = [
             name for axis in tree.axes for name in dict.fromkeys((*axis.levels, *_columns(axis)))
         ]
         full = [f"{axis.name}.{k}" for axis in tree.axes for k in (*axis.levels, *_columns(axis))]
         for kind, given, possible in (
-            ("axis", self.axes, axes),
+            ("axis", self.axes, tree.axis_names),
             ("level", self.levels, [*names, *full]),
         ):
             for name in given:
@@ -136,7 +135,7 @@ class Description:
         """Return what readers call a level or column of an axis, beside the axis's label."""
         return self.levels.get(f"{axis.name}.{name}", self.levels.get(name, readable(name)))
 
-    def column_labels(self, tree: Tree) -> TextByName:
+    def column_labels(self, tree: Tree) -> dict[str, str]:
         """Return for each column of a release's codes what readers call it, alone."""
         return {
             column: self.level_words(tree, axis, name)
@@ -163,11 +162,7 @@ class Description:
 
     def cuboid_label(self, tree: Tree, levels: Levels) -> str:
         """Return a cuboid in readers' words: `Tree.name_of` with labels, or in words."""
-        named = [
-            self.level_words(tree, axis, axis.levels[level - 1])
-            for axis, level in zip(tree.axes, levels, strict=True)
-            if level
-        ]
+        named = (self.level_words(tree, *each) for each in tree.split(levels))
         return " × ".join(named) or "total"
 
     def labels_of(self, tree: Tree, axis: Axis) -> list[str] | None:

@@ -1,6 +1,6 @@
 """Which leaf of an axis a record belongs to, found in DuckDB by the codes it carries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from unicodedata import normalize
@@ -15,7 +15,7 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.float_codes import is_pointed
 from hedgerow.tables.sources.database import Database
 from hedgerow.tables.sources.source import Source
-from hedgerow.text import Texts
+from hedgerow.text import TextByName, Texts
 
 OUTSIDE, CONTRADICTION = -1, -2
 VIEWS = pl.CompatLevel.newest()  # text as Polars holds it, not copied
@@ -53,7 +53,7 @@ def axis_columns(axis: Axis, source: Source) -> Texts:
         for column in axis.reading.columns:
             source.place(column)
         return axis.reading.columns
-    present = [column for column in axis.columns if column in source.names]
+    present = axis.columns_in(source.names)
     if present == [axis.columns[-1]]:
         return axis.columns[-1:]
     for column in reversed(axis.columns):
@@ -78,7 +78,7 @@ def _product_columns(axis: Axis, source: Source) -> Texts:
     def suffice(columns: Sequence[str]) -> bool:
         return bool(columns) and leaves.select(columns).n_unique() == len(leaves)
 
-    present = [column for column in axis.columns if column in source.names]
+    present = axis.columns_in(source.names)
     if suffice(present):
         return tuple(present)
     missing = [column for column in axis.columns if column not in present]
@@ -96,7 +96,7 @@ def is_column_pointed(axis: Axis, column: str) -> bool:
     if axis.product is not None:
         return is_pointed(axis.leaf_frame()[column])
     if axis.reading is not None:  # its codes may be of any level
-        return any(is_pointed(labels) for labels in axis.labels)
+        return any(map(is_pointed, axis.labels))
     return is_pointed(axis.labels[axis.columns.index(column)])
 
 
@@ -280,7 +280,7 @@ def raise_unmatched(db: Database, match: Match, wrong: int, subject: str) -> Non
     )
 
 
-def _no_row(match: Match, subject: str, codes: Mapping[str, str], said: str) -> TableError:
+def _no_row(match: Match, subject: str, codes: TextByName, said: str) -> TableError:
     """Return the error for a record whose codes are no row of the lists of a product axis."""
     leaves = match.axis.leaf_frame()
     unknown = [name for name, code in codes.items() if not (leaves[name] == code).any()]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import Array, Codes, Int64, UInt64, begins, some_of
+from hedgerow.arrays import Array, CellNumbers, Codes, Int64, UInt64, begins, some_of
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
@@ -197,7 +197,7 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
     return tuple(words)
 
 
-Leaves = tuple[Codes, Int64]
+Leaves = CellNumbers
 Sums = Callable[[Int64, Int64], Int64]
 """``(values, start)``: the sums of the groups that begin at ``start``."""
 

@@ -155,7 +155,7 @@ def read_leaves(
             (codes, values), lowest, flagged = ordering.leaves(db, records, [*flags.values()])
             _refuse_lost(db, matches, lowest, subject)
             unlisted = dict(zip(flags, flagged, strict=True))
-            return codes, values, before, tuple(unlisted.get(a) for a in range(len(matches)))
+            return codes, values, before, tuple(map(unlisted.get, range(len(matches))))
 
 
 def _prepare(

@@ -12,9 +12,10 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Int64, Levels
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros, runs
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
+from hedgerow.text import TextByName
 
 TAKEN = {
     "count", "noisy_count", "released", "estimate", "standard_error", "low", "high", "variance",
@@ -76,9 +77,9 @@ class Tree:
             new = [f"{axis.name}_{column}" if times[column] > 1 else column for column in free]
             return replace(axis, columns=(*new, *axis.columns[len(new) :]))
 
-        object.__setattr__(self, "axes", tuple(renamed(axis) for axis in given))
+        object.__setattr__(self, "axes", tuple(map(renamed, given)))
         self._check_axes()
-        names = [axis.name for axis in self.axes]
+        names = self.axis_names
         fitting = 'a list of names, or of steps such as "axis.level"'
         refine = names if refine is None else as_list("refine", refine, fitting, TableError)
         for entry in refine:
@@ -97,7 +98,7 @@ class Tree:
     def _check_axes(self) -> None:
         if not self.axes:
             raise TableError("a tree needs at least one axis")
-        names = [axis.name for axis in self.axes]
+        names = self.axis_names
         spines = [axis.name for axis in self.axes if not axis.attribute]
         if len(spines) < len(names) and len(spines) != 1:
             raise TableError(
@@ -105,7 +106,7 @@ class Tree:
                 f"{' and '.join(map(repr, spines)) or 'attributes alone'}; set attribute = true "
                 f"for all axes but one"
             )
-        columns = [column for axis in self.axes for column in axis.columns]
+        columns = self.every_column
         taken = TAKEN.intersection(columns)
         if taken:
             raise TableError(
@@ -200,9 +201,9 @@ class Tree:
         return tuple(levels)
 
     @cached_property
-    def chain(self) -> tuple[Levels, ...]:
+    def chain(self) -> CuboidList:
         """The cuboids of the depths 0..T."""
-        return tuple(self.cuboid(depth) for depth in range(self.depth + 1))
+        return tuple(map(self.cuboid, range(self.depth + 1)))
 
     @property
     def finest(self) -> Levels:
@@ -220,14 +221,41 @@ class Tree:
 
     def name_of(self, levels: Levels) -> str:
         """Return a cuboid in words, on the chain or off it."""
-        named = [
-            axis.levels[level - 1]
-            if len(self.axes) == 1
-            else f"{axis.name}.{axis.levels[level - 1]}"
-            for axis, level in zip(self.axes, levels, strict=True)
-            if level
-        ]
-        return " × ".join(named) or "total"
+        return " × ".join(self.level_name(*each) for each in self.split(levels)) or "total"
+
+    def level_name(self, axis: Axis, level: str) -> str:
+        """Return what a level is called in the names of cuboids."""
+        return level if len(self.axes) == 1 else f"{axis.name}.{level}"
+
+    def split(self, levels: Levels) -> list[tuple[Axis, str]]:
+        """Return the axes that a cuboid is not summed over, and the level of each."""
+        each = zip(self.axes, levels, strict=True)
+        return [(axis, axis.levels[level - 1]) for axis, level in each if level]
+
+    def cuboid_of(self, levels: TextByName) -> Levels:
+        """Return the cuboid of axis → level, which is summed over the others.
+
+        Raises:
+            TableError: no such level.
+        """
+        return tuple(
+            axis.level_number(levels[axis.name]) if axis.name in levels else 0 for axis in self.axes
+        )
+
+    @property
+    def axis_names(self) -> list[str]:
+        """What the axes are called."""
+        return [axis.name for axis in self.axes]
+
+    @property
+    def every_column(self) -> list[str]:
+        """The columns of codes of all levels, axis by axis."""
+        return [column for axis in self.axes for column in axis.columns]
+
+    @property
+    def level_numbers(self) -> list[range]:
+        """The numbers of each axis's levels, 0 for all of it together."""
+        return [range(axis.depth + 1) for axis in self.axes]
 
     def named(self, name: str) -> Levels | None:
         """Return the cuboid of a name as `name_of` gives it; None where it is the name of none.
@@ -237,7 +265,7 @@ class Tree:
         if name == "total":
             return (0,) * len(self.axes)
         numbers = {
-            level if len(self.axes) == 1 else f"{axis.name}.{level}": (a, k)
+            self.level_name(axis, level): (a, k)
             for a, axis in enumerate(self.axes)
             for k, level in enumerate(axis.levels, start=1)
         }
@@ -274,7 +302,7 @@ class Tree:
         """Return the number of possible nodes of a depth (a Python integer: it may exceed 2⁶³)."""
         return self.cells(self.cuboid(depth))
 
-    def sizes(self, levels: Levels) -> tuple[int, ...]:
+    def sizes(self, levels: Levels) -> Sizes:
         """Return how many nodes each axis has in a cuboid."""
         return tuple(axis.size(level) for axis, level in zip(self.axes, levels, strict=True))
 
@@ -351,13 +379,12 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
     """
     axis, words = tree.axes[number], []
     for upper, lower in pairwise(word_depths(tree)):
-        word, shift = np.zeros(axis.leaves, dtype=np.int64), 0
+        word, shift = int64_zeros(axis.leaves), 0
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:
                 start = axis.child_start[level - 1]
-                place = np.arange(axis.size(level)) - np.repeat(start[:-1], np.diff(start))
-                word |= place[axis.ancestors(level)] << shift
+                word |= runs(0, np.diff(start))[axis.ancestors(level)] << shift
             shift += _bits(tree, depth)
         words.append(word)
     return words
@@ -393,7 +420,7 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
         levels: the cuboid.
         codes: one int32 array (cells) an axis: its nodes at the cuboid's levels.
     """
-    number = np.zeros(len(codes[0]), dtype=np.int64)
+    number = int64_zeros(len(codes[0]))
     for axis, level, code in zip(tree.axes, levels, codes, strict=True):
         number *= axis.size(level)
         number += code

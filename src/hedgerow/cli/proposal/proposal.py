@@ -22,6 +22,7 @@ from hedgerow.limits import MOST_FACTOR, MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.list_match import Match, matches
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.tables.sources.source import Source
+from hedgerow.text import TextByName
 
 FEW_AREAS = 10
 """Areas up to which an axis is no spine."""
@@ -48,7 +49,7 @@ class Proposer:
     left: list[Match]
 
     def axes(
-        self, said: Mapping[str, str], named: Mapping[str, ListShape], others: Sequence[ListShape]
+        self, said: TextByName, named: Mapping[str, ListShape], others: Sequence[ListShape]
     ) -> list[ProposedAxis]:
         """Return all axes.
 

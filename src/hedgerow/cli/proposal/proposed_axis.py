@@ -87,7 +87,7 @@ class ProposedAxis:
             axis = public_axis(section, folder, DiscreteGaussian)
         except HedgerowError:
             return self
-        return replace(self, sizes=[axis.size(level) for level in range(axis.depth + 1)])
+        return replace(self, sizes=axis.sizes)
 
 
 def placeholder(*words: str) -> str:

@@ -25,13 +25,22 @@ from math import inf, prod
 import numpy as np
 from scipy.sparse import csr_array
 
-from hedgerow.arrays import Array, Float64, Int64
+from hedgerow.arrays import (
+    Array,
+    Float64,
+    FloatArrays,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    Numbers,
+    run_sums,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer
 from hedgerow.estimate.tree.least_squares import downward, upward
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_range
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,15 +59,13 @@ class AxisSquares:
 
     shape: AxisShape
     own: Float64
-    combined: tuple[Float64, ...]
-    family: tuple[Float64, ...]
-    share: tuple[Float64, ...]
-    final: tuple[Float64, ...]
+    combined: FloatArrays
+    family: FloatArrays
+    share: FloatArrays
+    final: FloatArrays
 
     @classmethod
-    def of(
-        cls, shape: AxisShape, own: Sequence[float] | Float64, *, public: int | None = None
-    ) -> "AxisSquares":
+    def of(cls, shape: AxisShape, own: Numbers, *, public: int | None = None) -> "AxisSquares":
         """Go up and down the axis once.
 
         Args:
@@ -203,7 +210,7 @@ class AxisSquares:
             squares.insert(0, here)
         return squares
 
-    def coefficients(self, level: int, exact: int) -> tuple[Float64, Float64, Float64]:
+    def coefficients(self, level: int, exact: int) -> FloatTriple:
         """Return τ of each node of a level, by the level of the noise: float64 (nodes, levels).
 
         For sums w, w' of nodes τ(w, w', l) is the sum over level l of the products of their
@@ -237,7 +244,7 @@ class AxisSquares:
             axis=-1,
         )
 
-    def factors(self, level: int, exact: int, weights: Float64) -> tuple[Float64, Float64]:
+    def factors(self, level: int, exact: int, weights: Float64) -> FloatPair:
         """Return the variance of sums over a level, and what level ``exact`` explains of it.
 
         Args:
@@ -250,9 +257,7 @@ class AxisSquares:
         of_sums, explained = ((w * self.covariances(k, w)[k]).sum(axis=0) for k, w in both)
         return of_sums, explained
 
-    def coefficients_of(
-        self, level: int, exact: int, weights: Float64
-    ) -> tuple[Float64, Float64, Float64]:
+    def coefficients_of(self, level: int, exact: int, weights: Float64) -> FloatTriple:
         """Return τ of sums over a level as `coefficients` does of nodes: float64 (sums, levels)."""
         one, other = (level, weights), self.explaining(level, weights, exact)
         return self.products(one, one), self.products(one, other), self.products(other, other)
@@ -260,7 +265,7 @@ class AxisSquares:
 
 def sums(shape: AxisShape, level: int, below: Float64) -> Float64:
     """Return the sum over the children of each node of a level: float64 (nodes, …)."""
-    return np.add.reduceat(below, shape.child_start[level][:-1], axis=0)
+    return run_sums(below, shape.child_start[level])
 
 
 def _ratio(part: Float64, whole: Float64, otherwise: float) -> Float64:
@@ -329,7 +334,7 @@ def combine_lines(
     upper: Float64,
     lower: Float64,
     child_start: Int64,
-    weights: tuple[Float64, Float64],
+    weights: FloatPair,
     part: tuple[int, int, int, int],
 ) -> None:
     """Write ``own · upper + child · Σ lower`` to the upper table, (left, parents, right)."""
@@ -340,7 +345,7 @@ def combine_lines(
             # u/v of what is measured at the node, u/S of what its children add up to.
             for r in range(right):
                 upper[i, p, r] *= own[p]
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     upper[i, p, r] += child[p] * lower[i, c, r]
 
@@ -361,10 +366,10 @@ def spread_lines(
             # y_parent - Σ z of the family, for all lines at once.
             for r in range(right):
                 gap[r] = upper[i, p, r]
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     gap[r] -= lower[i, c, r]
             # Each child takes its share q of the gap.
-            for c in range(child_start[p], child_start[p + 1]):
+            for c in run_range(child_start, p):
                 for r in range(right):
                     lower[i, c, r] += share[c] * gap[r]

@@ -24,11 +24,9 @@ Of units that cost the same, the one of the smallest hash of the noisy counts mo
 (`hedgerow.estimate.families.units`).
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, IntPair
 from hedgerow.estimate.families.units import (
     FIRST_MIX,
     NEWTON,
@@ -54,10 +52,10 @@ FEW = 8
 FARTHEST = 2.0**40
 """Records; `cheapest_units` takes no more, and beyond it does not end where sums cancel out."""
 
-Matrix: TypeAlias = Float64
-Weights: TypeAlias = tuple[Float64, Float64]
-Margins: TypeAlias = tuple[Int64, Int64]
-Scratch: TypeAlias = tuple[Float64, Float64, Float64, Float64, Int64]
+Matrix = Float64
+Weights = FloatPair
+Margins = IntPair
+Scratch = tuple[Float64, Float64, Float64, Float64, Int64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

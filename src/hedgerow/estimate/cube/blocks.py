@@ -9,14 +9,24 @@ its group has; survivors have a group for each block.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntPair,
+    IntTriple,
+    int64_zeros,
+    run_numbers,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends, run_range, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
@@ -26,11 +36,11 @@ LIMIT = float(LARGEST_REAL_COUNT)
 AT_ONCE = 64
 """Into how many parts blocks fall at least that are settled side by side, if there are as many."""
 
-TreeLevel: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+TreeLevel = tuple[Int64, Int64, Int64, Float64]
 """Where the nodes of each group begin, and their children at the next level; where the children of
 each node begin; and the variances v of these."""
 
-Settled: TypeAlias = tuple[Int64, Int64]
+Settled = IntPair
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 
@@ -49,10 +59,10 @@ class Blocks:
     parents: tuple[Int32, Int64, Int64]
     tree: TreeLevel
     u: Float64
-    begins: tuple[Int64, Int64, Int64]
+    begins: IntTriple
 
     @classmethod
-    def of_cuboid(cls, weights: tuple[Float64, Float64], starts: tuple[Int64, Int64]) -> "Blocks":
+    def of_cuboid(cls, weights: FloatPair, starts: IntPair) -> "Blocks":
         """Return the blocks of a cuboid of two axes, or of a strip of row families.
 
         Args:
@@ -68,7 +78,7 @@ class Blocks:
         def begins(many: int, size: int, first: Int64) -> Int64:
             return (np.arange(many)[:, None] * size + first[:-1]).ravel()
 
-        parent = np.repeat(np.arange(above[0]), np.diff(starts[0]))[:, None] * parts + part
+        parent = run_numbers(starts[0])[:, None] * parts + part
         members = np.argsort(parent.ravel(), kind="stable")
         member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
         return cls(
@@ -79,7 +89,7 @@ class Blocks:
              begins(rows, columns, cell)),
         )  # fmt: skip
 
-    def settle(self, estimates: Float64, sums: tuple[Int64, Int64]) -> Int64:
+    def settle(self, estimates: Float64, sums: IntPair) -> Int64:
         """Return the whole counts of the members at the next level, in the estimates' shape.
 
         Args:
@@ -94,7 +104,7 @@ class Blocks:
                 "a cuboid's estimates must be finite; leave out what is not measured"
             )
         rows, columns = (np.ascontiguousarray(each).ravel() for each in sums)
-        counts = np.zeros(estimates.shape, dtype=np.int64)
+        counts = int64_zeros(estimates.shape)
         (group, member_start, _), start_below = self.parents, self.tree[1]
         contradicted = np.zeros(len(group), dtype=np.bool_)
         task = partial(
@@ -112,7 +122,7 @@ class Blocks:
 def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     parents: tuple[Int32, Int64, Int64],
     tree: TreeLevel,
-    rests: tuple[Float64, Float64],
+    rests: FloatPair,
     row_sums: Settled,
     column_sums: Settled,
     counts: Settled,
@@ -138,9 +148,9 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     # Room for the largest block of the range.
     tall, wide, most = 1, 1, 1
     for p in range(first, last):
-        m = member_start[p + 1] - member_start[p]
+        m = run_size(member_start, p)
         for node in range(start[group[p]], start[group[p] + 1]):
-            n = child_start[node + 1] - child_start[node]
+            n = run_size(child_start, node)
             tall, wide, most = max(tall, m), max(wide, n), max(most, m * n)
     scratch = scratch_of(tall, wide)
     t, y = np.empty(most), np.empty(most, dtype=np.int64)
@@ -149,10 +159,10 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     for p in range(first, last):
         g = group[p]
         rows = members[member_start[p] : member_start[p + 1]]
-        for node in range(start[g], start[g + 1]):
+        for node in run_range(start, g):
             # Rows and columns whose sum is 0 hold nothing, and are left out.
             m = _positive_rows(rows, node - start[g], row_sums, (counts[0], rests[1]), r, u)
-            cells = child_start[node], child_start[node + 1]
+            cells = run_ends(child_start, node)
             begin = column_sums[0][p] - start_below[g]
             n = _positive_cells(cells, begin, column_sums[1], variance, c, v)
             # No whole counts have both sums; nor would the search for them end.

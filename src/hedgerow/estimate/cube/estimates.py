@@ -156,4 +156,4 @@ def _regressed(own: AxisSquares, table: Float64, axis: int, level: int, exact: i
     shape = [1] * table.ndim
     shape[axis] = own.shape.sizes[level]
     spread = table.take(own.shape.ancestors(level, exact), axis=axis)
-    return np.asarray(spread * own.gain(level, exact).reshape(shape))
+    return spread * own.gain(level, exact).reshape(shape)

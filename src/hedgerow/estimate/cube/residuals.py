@@ -22,7 +22,7 @@ Source: Xiao, He, Zhang and Kifer (2023) separate marginals into residuals in th
 does not mix them is shown in `hedgerow.estimate.workload.spine`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -30,7 +30,7 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int32, Int64, Levels
+from hedgerow.arrays import Array, Float64, Int32, Int64, Levels, OfCuboids, Sizes
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.kernels import kernel, over_families
 
@@ -44,8 +44,8 @@ class Residuals:
         sizes: n_a of each, the nodes of its finest level.
     """
 
-    axes: tuple[int, ...]
-    sizes: tuple[int, ...]
+    axes: Sizes
+    sizes: Sizes
 
     @property
     def width(self) -> int:
@@ -61,11 +61,11 @@ class Residuals:
         """Return the attributes that a cuboid does not sum up."""
         return tuple(int(cuboid[axis] > 0) for axis in self.axes)
 
-    def shape(self, marginal: Levels) -> tuple[int, ...]:
+    def shape(self, marginal: Levels) -> Sizes:
         """Return the number of cells of a marginal along each attribute."""
         return tuple(n if here else 1 for n, here in zip(self.sizes, marginal, strict=True))
 
-    def coordinates(self, residual: Levels) -> tuple[int, ...]:
+    def coordinates(self, residual: Levels) -> Sizes:
         """Return the number of coordinates of a residual along each attribute."""
         return tuple(n - 1 if here else 1 for n, here in zip(self.sizes, residual, strict=True))
 
@@ -73,7 +73,7 @@ class Residuals:
         """Return Π n_a over the attributes that a cuboid sums up."""
         return prod(n for axis, n in zip(self.axes, self.sizes, strict=True) if not cuboid[axis])
 
-    def precisions(self, residual: Levels, noise: Mapping[Levels, float]) -> dict[Levels, float]:
+    def precisions(self, residual: Levels, noise: OfCuboids) -> OfCuboids:
         """Return the cuboids that tell a residual's coordinates, and with which precision each.
 
         Args:

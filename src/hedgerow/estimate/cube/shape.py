@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int64, Levels
+from hedgerow.arrays import Array, CuboidList, Float64, Int64, IntArrays, Levels, Sizes, run_numbers
 from hedgerow.errors import EstimateError
 
 
@@ -32,8 +32,8 @@ class AxisShape:
         given: for each level of the axis as it was given, the level here that has its nodes.
     """
 
-    child_start: tuple[Int64, ...]
-    given: tuple[int, ...]
+    child_start: IntArrays
+    given: Sizes
 
     @classmethod
     def of(cls, child_start: Sequence[Int64]) -> "AxisShape":
@@ -63,7 +63,7 @@ class AxisShape:
         return len(self.child_start)
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Sizes:
         """The number of nodes of each level 0..L."""
         return (1, *(int(start[-1]) for start in self.child_start))
 
@@ -78,8 +78,7 @@ class AxisShape:
 
     def parents(self, level: int) -> Int64:
         """Return the parent of each node of a level from 1 on: int64 (nodes)."""
-        start = self.child_start[level - 1]
-        return np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return run_numbers(self.child_start[level - 1])
 
     def ancestors(self, level: int, coarser: int) -> Int64:
         """Return the ancestor of each node at a coarser level or the same: int64 (nodes)."""
@@ -115,7 +114,7 @@ class CubeShape:
         """
         if not axes:
             raise EstimateError("a cube needs at least one axis")
-        return cls(tuple(AxisShape.of(axis) for axis in axes))
+        return cls(tuple(map(AxisShape.of, axes)))
 
     @property
     def finest(self) -> Levels:
@@ -141,7 +140,7 @@ class CubeShape:
         each = zip(self.axes, cuboid, strict=True)
         return CubeShape(tuple(axis.down_to(level) for axis, level in each))
 
-    def shape(self, cuboid: Levels) -> tuple[int, ...]:
+    def shape(self, cuboid: Levels) -> Sizes:
         """Return the number of cells along each axis."""
         return tuple(axis.sizes[k] for axis, k in zip(self.axes, cuboid, strict=True))
 
@@ -197,7 +196,7 @@ def is_within_any(cuboid: Levels, others: Iterable[Levels]) -> bool:
     return any(is_within(cuboid, other) for other in others)
 
 
-def maximal(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
+def maximal(cuboids: Iterable[Levels]) -> CuboidList:
     """Return the cuboids that no other one refines, sorted."""
     every = set(cuboids)
     finest = tuple(map(max, zip(*every, strict=True)))
@@ -221,7 +220,7 @@ def fineness(cuboid: Levels) -> tuple[int, Levels]:
     return sum(cuboid), cuboid
 
 
-def refined_axes(cuboid: Levels, coarser: Levels) -> tuple[int, ...]:
+def refined_axes(cuboid: Levels, coarser: Levels) -> Sizes:
     """Return the axes on which a cuboid is finer than one of its coarsenings."""
     return tuple(a for a, (k, c) in enumerate(zip(cuboid, coarser, strict=True)) if k > c)
 
@@ -273,7 +272,7 @@ def cells_below(shape: CubeShape, coarse: Levels, fine: Levels) -> Float64:
     return reduce(np.multiply.outer, counts, np.ones(()))
 
 
-def strips(shape: tuple[int, ...], cells: int = STRIP_CELLS) -> Iterator[slice]:
+def strips(shape: Sizes, cells: int = STRIP_CELLS) -> Iterator[slice]:
     """Yield ranges of the first axis's nodes, of about so many cells each."""
     step = max(1, cells // prod(shape[1:]))
     return (slice(begin, begin + step) for begin in range(0, shape[0], step))

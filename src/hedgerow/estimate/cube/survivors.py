@@ -14,10 +14,20 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64, Integers, run_of, run_starts
+from hedgerow.arrays import (
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    Integers,
+    IntPair,
+    run_of,
+    run_starts,
+    run_sums,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
-from hedgerow.kernels import inner_kernel, kernel, over_families
+from hedgerow.kernels import inner_kernel, kernel, over_families, run_ends
 
 Cells = tuple[Int32, Int32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
@@ -46,9 +56,7 @@ class SparseBlocks:
     cell_start: Int64
 
     @classmethod
-    def of_cells(
-        cls, by_row: Cells, by_column: Cells, parents: tuple[Int64, Int64]
-    ) -> "SparseBlocks":
+    def of_cells(cls, by_row: Cells, by_column: Cells, parents: IntPair) -> "SparseBlocks":
         """Return the blocks below settled margins that are lists of positive cells themselves.
 
         Args:
@@ -68,7 +76,7 @@ class SparseBlocks:
             by_column[0] * np.int64(wide) + parents[1][by_column[1]], by_column[1], by_column[2]
         )
         totals = [
-            np.add.reduceat(sums, start[:-1])
+            run_sums(sums, start)
             for sums, start in ((row_sums, row_start), (column_sums, column_start))
         ]
         if not (np.array_equal(pairs, others) and np.array_equal(totals[0], totals[1])):
@@ -88,7 +96,7 @@ class SparseBlocks:
         """The number of cells that are measured."""
         return int(self.cell_start[-1])
 
-    def places(self, row: Int32, column: Int32, parents: tuple[Int64, Int64]) -> Int64:
+    def places(self, row: Int32, column: Int32, parents: IntPair) -> Int64:
         """Return where leaves stand among the cells, -1 for those that are not measured.
 
         Args:
@@ -110,7 +118,7 @@ class SparseBlocks:
         row = self.rows[self.row_start[block] + place // wide]
         return row, self.columns[self.column_start[block] + place % wide]
 
-    def settle(self, noisy: Float64, weights: tuple[Float64, Float64]) -> Int64:
+    def settle(self, noisy: Float64, weights: FloatPair) -> Int64:
         """Return the whole counts of the cells, with all margins: int64 (cells), records.
 
         Args:
@@ -149,7 +157,7 @@ def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, In
 @kernel
 def _write_places(
     leaves: tuple[Int32, Int32],
-    parents: tuple[Int64, Int64],
+    parents: IntPair,
     layout: tuple[Int64, Int64, Int64, Int64],
     nodes: tuple[Int32, Int32],
     places: Int64,
@@ -165,7 +173,7 @@ def _write_places(
         block = _place(pairs, 0, len(pairs), pair)
         if block < 0:
             continue
-        begin, end = column_start[block], column_start[block + 1]
+        begin, end = run_ends(column_start, block)
         i = _place(nodes[0], row_start[block], row_start[block + 1], row[leaf])
         j = _place(nodes[1], begin, end, column[leaf])
         if i >= 0 and j >= 0:

@@ -26,7 +26,7 @@ from hedgerow.estimate.cube.axis_squares import lines, over_lines
 from hedgerow.estimate.cube.block import EXACT, NEAR
 from hedgerow.estimate.cube.blocks import LIMIT, Blocks
 from hedgerow.estimate.families.units import fill
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends
 
 TURNS = 30
 """Turns of all axes at most: sums that contradict each other are never reached."""
@@ -101,7 +101,7 @@ def _fill_lines(
     """Fill each family along the middle axis up to its sum, in place; write how far off it was."""
     for i in range(part[0], part[1]):
         for p in range(part[2], part[3]):
-            first, last = start[p], start[p + 1]
+            first, last = run_ends(start, p)
             for r in range(t.shape[2]):
                 total, filled = float(wanted[i, p, r]), 0.0
                 for c in range(first, last):

@@ -22,15 +22,14 @@ in closed form there is one level, of factors that are variances.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Integers, Levels
+from hedgerow.arrays import Float64, FloatPair, Int64, Integers, Levels, OfCuboids, Sizes
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.estimate.factors import Factors
@@ -92,7 +91,7 @@ class Factored:
 
 
 def _ends(
-    ranges: tuple[Float64, Float64], factors: Float64, times: Callable[[Float64, Float64], Float64]
+    ranges: FloatPair, factors: Float64, times: Callable[[Float64, Float64], Float64]
 ) -> Float64:
     """Return the products of the ends of a range and of the factors: float64 (4, …)."""
     each = (factors.min(axis=0), factors.max(axis=0))
@@ -102,7 +101,7 @@ def _ends(
 class ByFactors(ABC):
     """The variances of cells that are sums of terms, each a product over axes."""
 
-    has_covariances: ClassVar[bool] = True
+    has_covariances = True
 
     @property
     def leading(self) -> int:
@@ -170,7 +169,7 @@ class CubeVariances(ByFactors):
 
     squares: Sequence[AxisSquares]
     public: Levels | None = None
-    measured: Mapping[Levels, float] | None = None
+    measured: OfCuboids | None = None
 
     @property
     def finest(self) -> Levels:
@@ -238,7 +237,7 @@ class CubeVariances(ByFactors):
 
     def _terms(self, cuboid: Levels, groups: Groups | None = None) -> list[Factored]:
         """Return the signed terms of the variance of a cell, or of a sum over groups of nodes."""
-        signs: tuple[int, ...]
+        signs: Sizes
         exact = cuboid if self.public is None else self.public
         along = groups or [None] * len(cuboid)
         levels = list(zip(self.squares, cuboid, exact, along, strict=True))

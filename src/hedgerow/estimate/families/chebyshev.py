@@ -1,7 +1,6 @@
 """The estimator of InfTDA: the smallest largest change of any cell."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from hedgerow.estimate.families.euclidean import (
 )
 from hedgerow.estimate.families.real_projection import FamilyEstimator
 from hedgerow.estimate.families.units import cheapest_units, widest_family, write_variances
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends
 
 # Minimise max |y - x| / s over integers y >= 0 with Σ y = c, s being standard deviations. A
 # distance t allows the integers from L(t) = max(⌈x - t s⌉, 0) to U(t) = ⌊x + t s⌋ in a cell. The
@@ -39,8 +38,7 @@ def project_least_distance(
     s = np.empty(widest)
     scratch = (np.empty(widest), np.empty(widest), np.empty(widest), np.empty(widest))
     for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if end == begin:
             continue
         x = noisy[begin:end]
@@ -152,8 +150,7 @@ def _project(
     noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if end == begin:
             continue
         x = noisy[begin:end]
@@ -195,5 +192,5 @@ class Chebyshev(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "chebyshev"
+    name = "chebyshev"
     kernels = project_least_distance, _project

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from hedgerow.arrays import Int64
 from hedgerow.estimate.families.real_projection import FamilyEstimator
 from hedgerow.estimate.families.sparse import project_penalised
 from hedgerow.estimate.families.units import family_hash, hand_out_evenly
-from hedgerow.kernels import inner_kernel, kernel
+from hedgerow.kernels import inner_kernel, kernel, run_ends
 
 # `Chebyshev` and `Euclidean` share two steps for the integer noisy counts x of a family with total
 # c: the water level, and y = max(x + raised, 0), lowered in ascending order of x (ties by index)
@@ -148,8 +147,7 @@ def _project(
     noisy: Int64, family_start: Int64, totals: Int64, first: int, last: int, result: Int64
 ) -> None:
     for family in range(first, last):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if end == begin:
             continue
         x = noisy[begin:end]
@@ -202,5 +200,5 @@ class Euclidean(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "euclidean"
+    name = "euclidean"
     kernels = partial(project_penalised, 0.0), _project

@@ -1,7 +1,6 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from hedgerow.arrays import Float64, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.real_projection import FamilyEstimator
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends
 from hedgerow.limits import LARGEST_DOUBLE
 
 
@@ -54,7 +53,7 @@ def _project(
     # x: cumulative noisy counts before each cut; weights: 1/Var given the total, up to a factor.
     one = len(variance) == 1
     for family in range(families[0], families[1]):
-        begin, end = family_start[family], family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if begin == end:
             continue
         x, weights = np.empty(end - begin - 1), np.empty(end - begin - 1)
@@ -97,7 +96,7 @@ class Isotonic(FamilyEstimator):
         array([6, 0, 4, 1])
     """
 
-    name: ClassVar[str] = "isotonic"
+    name = "isotonic"
     kernels = _project, None
 
     @staticmethod

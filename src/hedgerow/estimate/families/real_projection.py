@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, int64_zeros
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -32,7 +32,7 @@ from hedgerow.estimate.estimator import (
     within,
 )
 from hedgerow.estimate.families.units import family_hash, receives_leftover_unit
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.text import Json
 
@@ -108,7 +108,7 @@ def project_real(
             raise EstimateError("real noisy counts must be finite; at least one is not")
         x = np.clip(x, -LARGEST_REAL_COUNT, LARGEST_REAL_COUNT)
     variances, extreme = _checked_variances(x, variance)
-    result = np.zeros(len(x), dtype=np.int64)
+    result = int64_zeros(len(x))
     if not extreme:
         over_families(
             lambda a, b: solve(x, variances, family_start, totals, (a, b), result), family_start
@@ -119,7 +119,7 @@ def project_real(
     left = np.empty(len(x), dtype=np.bool_)
     _settle((x, each), family_start, penalty, (start, rest, left), result)
     part, left_variances = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
-    left_estimates = np.zeros(len(part), dtype=np.int64)
+    left_estimates = int64_zeros(len(part))
     over_families(
         lambda a, b: solve(part, left_variances, start, rest, (a, b), left_estimates), start
     )
@@ -169,7 +169,7 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
 
 @kernel
 def _settle(
-    cells: tuple[Float64, Float64],
+    cells: FloatPair,
     family_start: Int64,
     penalty: float,
     problem: tuple[Int64, Int64, Bool],
@@ -180,7 +180,7 @@ def _settle(
     # alone: exact cells must be projected themselves; settled: unmeasured cells take the remainder.
     start, rest, left = problem
     for family in range(len(rest)):
-        begin, end = family_start[family], family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
         exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
         # Exact cells beyond the total, or nothing else: these are projected. What was measured fits

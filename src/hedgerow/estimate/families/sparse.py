@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from hedgerow.estimate.families.units import (
     widest_family,
     write_variances,
 )
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends
 
 # Minimise Σ (y - x)² / v + penalty · #{y > 0} over integers y >= 0 with Σ y = c. Equal variances:
 # the support is that of the k largest x, and the least cost is convex in k, so the best k is the
@@ -49,8 +48,7 @@ def project_penalised(
     scratch = np.empty((8, room))
     units = np.empty((2, room), dtype=np.int64)
     for family in range(families[0], families[1]):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if end == begin:
             continue
         x = noisy[begin:end]
@@ -222,7 +220,7 @@ class Sparse(FamilyEstimator):
         array([6, 0, 5, 0])
     """
 
-    name: ClassVar[str] = "sparse"
+    name = "sparse"
     penalty: float = 0.5
 
     def __post_init__(self) -> None:

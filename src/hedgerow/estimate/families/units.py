@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.arrays import Array, Float64, Int64
 from hedgerow.estimate.estimator import Families
-from hedgerow.kernels import inner_kernel, kernel
+from hedgerow.kernels import inner_kernel, kernel, run_size
 
 # `fill` is the one water-filling over real numbers. There the search for a cutoff λ begins at which
 # about c units of a family cost no more: at N(λ) = Σ max(floor(x + offset + s λ), 0) without the
@@ -213,7 +213,7 @@ def widest_family(family_start: Int64, families: Families) -> int:
     # Looked for once, so that scratch is not allocated family by family.
     widest = 1
     for family in range(families[0], families[1]):
-        widest = max(widest, family_start[family + 1] - family_start[family])
+        widest = max(widest, run_size(family_start, family))
     return widest
 
 

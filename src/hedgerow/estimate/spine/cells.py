@@ -12,10 +12,20 @@ from functools import cached_property
 
 import numpy as np
 
-from hedgerow.arrays import Array, Int32, Int64, run_of, run_starts, starts_within
+from hedgerow.arrays import (
+    Array,
+    Int32,
+    Int64,
+    IntPair,
+    int64_zeros,
+    run_of,
+    run_starts,
+    runs,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.support import Support
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +88,7 @@ class Cells:
     def is_detail(self) -> bool:
         """Whether the cuboid is the detail itself, cell by cell."""
         here = self.support
-        own = np.arange(len(self.place)) - np.repeat(here.offset[:-1], here.widths)
+        own = runs(0, here.widths)
         return (
             self.coarse == here.tree.depth
             and np.array_equal(self.width, here.widths)
@@ -89,13 +99,13 @@ class Cells:
     def starts(self) -> Int64:
         """Where the cells of each node of the level begin, and the end: int64 (nodes + 1)."""
         nodes = range(len(self.support.start[self.level]) - 1)
-        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        start = int64_zeros(len(nodes) + 1)
         _lay_out(self._rows(nodes), (self._coarse_cell, self.width), start[:0], start)
         return start
 
     def row_starts(self, nodes: range) -> Int64:
         """Return where the cells of each row's coarse cell begin in the nodes' table: (rows)."""
-        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        start = int64_zeros(len(nodes) + 1)
         rows = self.support.rows(self.level, nodes)
         starts = np.empty(rows.stop - rows.start, dtype=np.int64)
         _lay_out(self._rows(nodes), (self._coarse_cell, self.width), starts, start)
@@ -146,7 +156,7 @@ class Cells:
         layout = self.row_starts(nodes), self._group_of, self.place
         _add_counts(self._rows(nodes), layout, (node, cell, values), out)
 
-    def located(self, places: Int64, nodes: range) -> tuple[Int64, Int64]:
+    def located(self, places: Int64, nodes: range) -> IntPair:
         """Return the node and the attribute cuboid's cell of places in the nodes' flat table.
 
         Args:
@@ -180,7 +190,7 @@ def _lay_out(
     for n in range(len(row_start) - 1):
         last = -1
         # Rows ascend by group, so those of one coarse cell stand together.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             here = coarse[group[row]]
             if last >= 0 and here != last:
                 base += width[last]
@@ -206,7 +216,7 @@ def _sum_detail(
         g, base = group[row], begin[row - row_start[0]]
         # Neighbours mostly add to one cell, whose sum so far stays in a register.
         here, total = np.int32(-1), zero
-        for i in range(offset[g], offset[g + 1]):
+        for i in run_range(offset, g):
             if place[i] != here:
                 if here >= 0:
                     out[base + here] = total
@@ -235,7 +245,7 @@ def _add_counts(
         if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
             continue
         # A node has few rows, and the group at most once.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             if group[row] == group_of[cell]:
                 out[begin[row - row_start[0]] + place[cell]] += values[i]
                 break

@@ -38,7 +38,18 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, run_of, run_starts, runs
+from hedgerow.arrays import (
+    ByLevel,
+    Float64,
+    FloatArrays,
+    Int64,
+    IntArrays,
+    IntPair,
+    int64_zeros,
+    run_of,
+    run_starts,
+    runs,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.matrices import (
     Blocks,
@@ -102,7 +113,7 @@ class Component:
 
     support: Support
     width: Int64
-    start: tuple[Int64, ...]
+    start: IntArrays
     combined: list[Float64]
     joined: list[Float64]
     total_weight: float | None
@@ -162,7 +173,7 @@ class Component:
         every = np.arange(rows[here][0], rows[here][-1] + 1)
         return every, every
 
-    def _above(self, level: int) -> tuple[Int64, Int64]:
+    def _above(self, level: int) -> IntPair:
         """Return the block above each block of a level, and the row above each row."""
         parent = self.support.parent[level]
         return self.support.spine.parents(level) if self.start else parent, parent
@@ -189,7 +200,7 @@ class Component:
         return self.combined[0].reshape(groups, -1) if self.start else np.diag(self.combined[0])
 
     @cached_property
-    def family(self) -> tuple[Float64, ...]:
+    def family(self) -> FloatArrays:
         """V of every block: for each level but the last float64 (entries)."""
         families = tuple(map(np.zeros_like, self.joined))
         for level, whole in enumerate(families):
@@ -198,7 +209,7 @@ class Component:
         return families
 
     @cached_property
-    def final(self) -> tuple[Float64, ...]:
+    def final(self) -> FloatArrays:
         """F of every block: for each level float64 (entries)."""
         covariances = [self.combined[0]]
         if self.total_weight is not None:
@@ -217,7 +228,7 @@ class Component:
 
     def final_matrices(self, level: int) -> tuple[Int64, Float64]:
         """Return where the matrix F of each node of a level begins, if any, and the entries."""
-        start = self.start[level] if self.start else np.zeros(0, dtype=np.int64)
+        start = self.start[level] if self.start else int64_zeros(0)
         return start, self.final[level]
 
     def over(self, level: int, nodes: Int64) -> Float64:
@@ -274,9 +285,7 @@ class Component:
 
     # --- estimates ------------------------------------------------------------------------------
 
-    def up(
-        self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None
-    ) -> dict[int, Float64]:
+    def up(self, part: Part, own: Mapping[int, Float64], below: Float64 | None = None) -> ByLevel:
         """Return what each node's subtree says, z, for each level of a part.
 
         Args:
@@ -308,7 +317,7 @@ class Component:
         z: Mapping[int, Float64],
         above: Float64 | None,
         total: float | None = None,
-    ) -> dict[int, Float64]:
+    ) -> ByLevel:
         """Return the estimates from everything, x, for each level of a part.
 
         Args:
@@ -352,7 +361,7 @@ class Component:
         add_children(parent, starts, table, sums)
         return sums
 
-    def _family(self, part: Part, level: int) -> tuple[Int64, tuple[Int64, Int64]]:
+    def _family(self, part: Part, level: int) -> tuple[Int64, IntPair]:
         """Return the row above each row of a level, and where coordinates begin, there and here."""
         rows, upper = (self.support.part_rows(part, k) for k in (level, level - 1))
         starts = self._starts(level - 1, upper), self._starts(level, rows)
@@ -376,7 +385,7 @@ class Component:
             return z.copy()
         w = np.full(len(self.support.group[0]), self.total_weight)
         moved = self._times(self.combined, 0, range(1), w.copy())
-        return np.asarray(z + moved * ((total - w @ z) / (w @ moved)))
+        return z + moved * ((total - w @ z) / (w @ moved))
 
 
 def _check_information(matrix: Float64, level: int, depth: int) -> bool:

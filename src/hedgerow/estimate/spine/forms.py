@@ -22,10 +22,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, int64_zeros, run_starts
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
-from hedgerow.kernels import inner_kernel, kernel
+from hedgerow.kernels import inner_kernel, kernel, run_range, run_size
 
 DIGITS = 12
 """Sums whose forms are alike to so many digits of the largest have one variance; rounding leaves
@@ -116,16 +116,16 @@ class Forms:
             nodes: int64 (nodes), ascending, each once.
         """
         many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
-        pairs, variances = (np.zeros(many, dtype=np.int64), np.arange(many)), np.zeros(many)
+        pairs, variances = (int64_zeros(many), np.arange(many)), np.zeros(many)
         rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
         for component, forms in self.parts:
             covariance = component.over(level, nodes)
-            begin = np.zeros(covariance.ndim - 1, dtype=np.int64)
+            begin = int64_zeros(covariance.ndim - 1)
             _add_traces(pairs, rows, (begin, covariance.ravel()), entries, forms, variances)
         here = self.support
         if self.whole >= 0 and len(here.listed_rows(level, nodes)) == len(here.group[level]):
             variances[self.whole] = 0.0
-        return np.asarray(np.maximum(variances, 0.0) * self.excess)
+        return np.maximum(variances, 0.0) * self.excess
 
     def mean(self, level: int) -> float:
         """Return the mean over all pairs of a node and a sum that has a cell there, records²."""
@@ -198,7 +198,7 @@ class Forms:
         many, first = Counter(keys), dict(zip(reversed(keys), reversed(every), strict=True))
         return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
 
-    def _unlike_nodes(self, level: int, most: int) -> Iterator[tuple[Int64, Int64]]:
+    def _unlike_nodes(self, level: int, most: int) -> Iterator[IntPair]:
         """Yield nodes of which others that follow are like them, and how many these are."""
         rows = self.support.start[level], self.support.group[level]
         is_unlike = np.zeros(len(rows[0]) - 1, dtype=np.bool_)
@@ -215,8 +215,8 @@ def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
     """Add a aᵀ over all coordinates, for each sum a matrix over its entries."""
     at = 0
     for s in range(len(start) - 1):
-        for e in range(start[s], start[s + 1]):
-            for d in range(start[s], start[s + 1]):
+        for e in run_range(start, s):
+            for d in run_range(start, s):
                 # Added up over coordinates once, so that a node reads a number for each pair of
                 # entries.
                 for k in range(weights.shape[1]):
@@ -226,7 +226,7 @@ def _add_products(start: Int64, weights: Float64, forms: Float64) -> None:
 
 @inner_kernel
 def _add_traces(
-    pairs: tuple[Int64, Int64],
+    pairs: IntPair,
     rows: tuple[Int64, Int32],
     final: tuple[Int64, Float64],
     entries: tuple[Int64, Int32, Int64],
@@ -238,8 +238,8 @@ def _add_traces(
     start, entry_group, form_begin = entries
     for i in range(len(nodes)):
         n, s = nodes[i], sums[i]
-        first, k = row_start[n], row_start[n + 1] - row_start[n]
-        base, m, p = start[s], start[s + 1] - start[s], 0
+        first, k = row_start[n], run_size(row_start, n)
+        base, m, p = start[s], run_size(start, s), 0
         for e in range(m):
             # Entries and rows ascend by group: p is the entry's row, if the node has one.
             while p < k and group[first + p] < entry_group[base + e]:
@@ -266,12 +266,12 @@ def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unl
     (row_start, group), (begin, covariance) = rows, final
     is_unlike[0] = True
     for n in range(1, len(is_unlike)):
-        k, unlike = row_start[n + 1] - row_start[n], 0
+        k, unlike = run_size(row_start, n), 0
         if row_start[n] - row_start[n - 1] != k:
             is_unlike[n] = True
             continue
         # As many rows: group by group and number by number, those of the node before.
-        for row in range(row_start[n], row_start[n + 1]):
+        for row in run_range(row_start, n):
             unlike += group[row] != group[row - k]
         many = k * k if len(begin) > 0 else k
         at = begin[n] if len(begin) > 0 else row_start[n]

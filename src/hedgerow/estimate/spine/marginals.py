@@ -20,14 +20,25 @@ group axis are not used by estimates; counts keep them.
 Source: as `hedgerow.estimate.workload.spine`, which this extends by groups.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, ByCuboid, Float64, Int32, Int64, Levels
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    ByCuboid,
+    Float64,
+    Int32,
+    Int64,
+    IntPair,
+    Levels,
+    OfCuboids,
+    Sizes,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals, turn, within
 from hedgerow.estimate.cube.shape import AxisShape, CubeShape, spread
@@ -63,10 +74,10 @@ class Marginals(Model):
         cls,
         shape: CubeShape,
         group_axis: int | None,
-        has: tuple[Int64, Int64] | None,
+        has: IntPair | None,
         bounds: Sequence[Bounds],
         zero_cells: Bool,
-        noise: Mapping[Levels, float],
+        noise: OfCuboids,
         *,
         total_known: bool,
     ) -> "Marginals":
@@ -129,7 +140,7 @@ class Marginals(Model):
         """Of each detail cell the attribute leaf, all attributes row by row: int32."""
         every = np.arange(self.allowed.size, dtype=np.int32)
         table = _by_group(self.shape, self.group_axis, every)
-        return np.asarray(table[self.support.widths > 0].ravel())
+        return table[self.support.widths > 0].ravel()
 
     def _made_cells(self, key: Levels) -> Cells:
         """Return the cells of a cuboid."""
@@ -215,9 +226,7 @@ def _fits(shape: CubeShape, others: Sequence[int], key: Levels) -> bool:
     )
 
 
-def _information(
-    support: Support, group_axis: int | None, precisions: Mapping[Levels, float]
-) -> list[Float64]:
+def _information(support: Support, group_axis: int | None, precisions: OfCuboids) -> list[Float64]:
     """Return what each level says of a residual's coordinates: float64 (groups, groups)."""
     information = [np.zeros((support.groups, support.groups)) for _ in support.spine.sizes]
     for key, precision in precisions.items():
@@ -237,7 +246,7 @@ def _numbers_held(support: Support, residuals: Residuals) -> int:
     return max(len(residuals.every) * support.pairs, square, cells * residuals.width)
 
 
-def _others(shape: CubeShape, group_axis: int | None) -> tuple[int, ...]:
+def _others(shape: CubeShape, group_axis: int | None) -> Sizes:
     """Return the axes beside the spine and the groups that have more than one node."""
     axes = enumerate(shape.axes)
     return tuple(a for a, axis in axes if a not in (0, group_axis) and axis.depth > 0)

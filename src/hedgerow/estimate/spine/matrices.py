@@ -3,30 +3,26 @@
 A block is a range of rows of one node and has one matrix, row-major, one behind the other.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
-from hedgerow.kernels import kernel
+from hedgerow.arrays import Float64, FloatPair, FloatTriple, Int32, Int64, IntPair
+from hedgerow.kernels import kernel, run_range, run_size
 
-Blocks: TypeAlias = tuple[Int64, Int64]
+Blocks = IntPair
 """Where the rows of each block begin and the end, and where its matrix begins: int64."""
 
-Metric: TypeAlias = tuple[Int64, Int64, Int64, Float64]
+Metric = tuple[Int64, Int64, Int64, Float64]
 """Of each row: the first row of its block, the number of rows there, and where its row of the
 matrix begins; and the entries of all matrices."""
 
 
 @kernel
-def add_matrices(
-    blocks: tuple[Blocks, Blocks], above: tuple[Int64, Int64], matrices: tuple[Float64, Float64]
-) -> None:
+def add_matrices(blocks: tuple[Blocks, Blocks], above: IntPair, matrices: FloatPair) -> None:
     """Add the matrix of each block to that of the block above it."""
     ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
     for b in range(len(lower_rows) - 1):
-        first, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
-        size = rows[p + 1] - rows[p]
+        first, k, p = lower_rows[b], run_size(lower_rows, b), owner[b]
+        size = run_size(rows, p)
         for i in range(k):
             # E embeds: a child may lack groups, so its rows have places among those above.
             line = start[p] + (parent[first + i] - rows[p]) * size - rows[p]
@@ -38,14 +34,14 @@ def add_matrices(
 def combine(
     blocks: Blocks,
     own: tuple[Int32, Float64],
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     first: int,
     last: int,
 ) -> None:
     """Write V⁻¹ over V, and C, of a range of blocks; C = M⁻¹ where V is nothing, 0."""
     (rows, start), (group, information), (joined, combined) = blocks, own, matrices
     for b in range(first, last):
-        k, is_measured = rows[b + 1] - rows[b], False
+        k, is_measured = run_size(rows, b), False
         whole = combined[start[b] : start[b + 1]].reshape(k, k)
         inverse = joined[start[b] : start[b + 1]].reshape(k, k)
         # V; where there are no children it is 0, and stands for V⁻¹ = 0.
@@ -69,8 +65,8 @@ def combine(
 @kernel
 def finish(
     blocks: tuple[Blocks, Blocks],
-    above: tuple[Int64, Int64],
-    family: tuple[Float64, Float64, Float64],
+    above: IntPair,
+    family: FloatTriple,
     combined: Float64,
     final: Float64,
     first: int,
@@ -83,8 +79,8 @@ def finish(
         widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
     room = np.empty((4, widest * widest))
     for b in range(first, last):
-        row, k, p = lower_rows[b], lower_rows[b + 1] - lower_rows[b], owner[b]
-        size, at = rows[p + 1] - rows[p], lower_start[b]
+        row, k, p = lower_rows[b], run_size(lower_rows, b), owner[b]
+        size, at = run_size(rows, p), lower_start[b]
         if k == 0:  # a node that has no group
             continue
         if size == 1:  # numbers: K is C / V
@@ -160,7 +156,7 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
     rows, start = blocks
     before = np.empty(0)
     for b in range(len(rows) - 1):
-        k, row = rows[b + 1] - rows[b], rows[b] - rows[0]
+        k, row = run_size(rows, b), rows[b] - rows[0]
         first, many = cell[row], cell[row + k] - cell[row]
         # A group alone, as all are where groups do not meet: a number, and no sum over rows.
         if k == 1:
@@ -184,7 +180,7 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
 def add_squares(
     blocks: Blocks,
     place: tuple[Int64, Int32],
-    tables: tuple[Float64, Float64, Float64],
+    tables: FloatTriple,
     sums: Float64,
 ) -> None:
     """Add (B - B_p E) C (B - B_p E)ᵀ of each block.
@@ -201,7 +197,7 @@ def add_squares(
         for i in range(len(left)):
             left[i] -= above[at[i]]
     for b in range(len(rows) - 1):
-        k, first = rows[b + 1] - rows[b], rows[b]
+        k, first = run_size(rows, b), rows[b]
         for i in range(first, first + k):
             # A row of C times the block's (B - B_p E)ᵀ.
             row_product[:] = 0.0
@@ -217,26 +213,24 @@ def add_squares(
 
 
 @kernel
-def add_children(
-    parent: Int64, starts: tuple[Int64, Int64], below: Float64, above: Float64
-) -> None:
+def add_children(parent: Int64, starts: IntPair, below: Float64, above: Float64) -> None:
     """Add the numbers of each row to its parent's, in order."""
     upper, lower = starts
     # In the order of the rows, so that sums are the same however the spine is cut.
     for row in range(len(parent)):
         at = upper[parent[row]]
-        for i in range(lower[row], lower[row + 1]):
+        for i in run_range(lower, row):
             above[at + i - lower[row]] += below[i]
 
 
 @kernel
-def hand_down(parent: Int64, starts: tuple[Int64, Int64], above: Float64, below: Float64) -> None:
+def hand_down(parent: Int64, starts: IntPair, above: Float64, below: Float64) -> None:
     """Write the numbers of its parent over those of each row."""
     upper, lower = starts
     # All children get the whole gap; their own matrices make shares of it.
     for row in range(len(parent)):
         at = upper[parent[row]]
-        for i in range(lower[row], lower[row + 1]):
+        for i in run_range(lower, row):
             below[i] = above[at + i - lower[row]]
 
 

@@ -21,7 +21,19 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import ByCuboid, Float64, Int32, Int64, Levels, run_starts, runs, starts_within
+from hedgerow.arrays import (
+    ByCuboid,
+    ByLevel,
+    Float64,
+    Int32,
+    Int64,
+    Levels,
+    OfCuboids,
+    run_starts,
+    run_sums,
+    runs,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
@@ -61,7 +73,7 @@ class Model(ABC):
     """
 
     support: Support
-    measured: Mapping[Levels, float]
+    measured: OfCuboids
     total_known: bool
     components: tuple[Component, ...]
 
@@ -185,7 +197,7 @@ class Model(ABC):
 
     def estimates(
         self, part: Part, upward: Upward, above: Float64 | None, total: float | None = None
-    ) -> dict[int, Float64]:
+    ) -> ByLevel:
         """Return the best linear unbiased estimates of every level of a part.
 
         Args:
@@ -237,7 +249,7 @@ class Model(ABC):
         if counts is not None:
             here, root = self.support, part.root
             rows = here.part_rows(part, root)
-            sums = np.add.reduceat(counts, starts_within(here.cell[root], rows)[:-1])
+            sums = run_sums(counts, starts_within(here.cell[root], rows))
             low, high = here.low[root][rows], here.high[root][rows]
             if (counts < 0).any() or (sums < low).any() or (sums > high).any():
                 raise EstimateError("the counts of a part's roots must not break public bounds")

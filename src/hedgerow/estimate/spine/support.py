@@ -9,14 +9,13 @@ nodes, which one job works on, or the top above all.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, run_starts, runs
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 from hedgerow.limits import MOST_ROWS_OF_A_SPINE
 
 TOP_ROOT = -1
@@ -63,7 +62,7 @@ UNBOUNDED = 1 << 53
 """Records: an upper bound that bounds nothing."""
 
 
-Bounds: TypeAlias = tuple[int, Int64, Int64, Int64, Int64]
+Bounds = tuple[int, Int64, Int64, Int64, Int64]
 """A spine level; and int64 (bounds): nodes of it, groups, least and largest counts (records)."""
 
 
@@ -108,12 +107,12 @@ class Support:
     spine: AxisShape
     tree: AxisShape
     widths: Int64
-    start: tuple[Int64, ...]
+    start: IntArrays
     group: tuple[Int32, ...]
-    parent: tuple[Int64, ...]
-    low: tuple[Int64, ...]
-    high: tuple[Int64, ...]
-    cell: tuple[Int64, ...]
+    parent: IntArrays
+    low: IntArrays
+    high: IntArrays
+    cell: IntArrays
 
     @classmethod
     def of(
@@ -121,7 +120,7 @@ class Support:
         spine: AxisShape,
         tree: AxisShape,
         widths: Int64,
-        has: tuple[Int64, Int64] | None,
+        has: IntPair | None,
         bounds: Iterable[Bounds] = (),
     ) -> "Support":
         """Return the support of a spine from what is known of its deepest level, and bounds.
@@ -145,18 +144,18 @@ class Support:
         if len(widths) != groups or (widths < 0).any():
             raise EstimateError(f"each of {groups} groups needs a number of cells from 0 on")
         keys = [_deepest_keys(spine.sizes[-1], widths, has)]
-        parent = [np.zeros(len(keys[0]), dtype=np.int64)]
+        parent = [int64_zeros(len(keys[0]))]
         for level in range(spine.depth, 0, -1):
             above = spine.parents(level)[keys[0] // groups] * groups + keys[0] % groups
             distinct, parent[0] = _distinct(above)
             keys.insert(0, distinct)
-            parent.insert(0, np.zeros(len(distinct), dtype=np.int64))
+            parent.insert(0, int64_zeros(len(distinct)))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
         group = tuple((k % groups).astype(np.int32) for k in keys)
         low, high = _tightened(keys, parent, groups, bounds)
         return cls(
-            spine, tree, widths, tuple(run_starts(c) for c in counts), group, tuple(parent),
+            spine, tree, widths, tuple(map(run_starts, counts)), group, tuple(parent),
             low, high, tuple(run_starts(widths[g]) for g in group),
         )  # fmt: skip
 
@@ -234,7 +233,7 @@ class Support:
             )
 
 
-def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) -> Int64:
+def _deepest_keys(nodes: int, widths: Int64, has: IntPair | None) -> Int64:
     """Return the pairs of nodes and groups, as node · groups + group, ascending."""
     groups = len(widths)
     if has is None:
@@ -257,7 +256,7 @@ def _deepest_keys(nodes: int, widths: Int64, has: tuple[Int64, Int64] | None) ->
     return keys
 
 
-def _distinct(keys: Int64) -> tuple[Int64, Int64]:
+def _distinct(keys: Int64) -> IntPair:
     """Return the distinct keys, ascending, and which one each key is (np.unique is slower)."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
@@ -276,13 +275,13 @@ def _check_numbers(what: str, given: Int64, size: int) -> None:
 
 def _tightened(
     keys: Sequence[Int64], parent: Sequence[Int64], groups: int, bounds: Iterable[Bounds]
-) -> tuple[tuple[Int64, ...], tuple[Int64, ...]]:
+) -> tuple[IntArrays, IntArrays]:
     """Return the bounds of all rows, those of the rows below included.
 
     Raises:
         EstimateError: they contradict each other.
     """
-    low = [np.zeros(len(each), dtype=np.int64) for each in keys]
+    low = [int64_zeros(len(each)) for each in keys]
     high = [np.full(len(each), UNBOUNDED, dtype=np.int64) for each in keys]
     for level, nodes, group, least, most in bounds:
         wanted = nodes * groups + group
@@ -319,7 +318,7 @@ def _count_pairs(start: Int64, group: Int32, kinds: Bool, times: Int64) -> int:
     pairs = np.int64(0)
     for n in range(len(start) - 1):
         for s in range(len(kinds)):
-            for row in range(start[n], start[n + 1]):
+            for row in run_range(start, n):
                 # One cell makes a pair: the other rows of the node are not looked at.
                 if kinds[s, group[row]]:
                     pairs += times[s]

@@ -9,16 +9,13 @@ of the nodes. Formulas: `docs/proofs/variances.md`, "Variances of a whole tree".
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
-
-Numbers = Sequence[float] | Float64
 
 
 def mean_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -> Float64:
@@ -115,9 +112,9 @@ def _by_source(effect: Float64, own: Float64) -> Float64:
         return np.where(effect > 0, effect * own, 0.0)
 
 
-Entries: TypeAlias = tuple[Int64, Int64, Float64]
+Entries = tuple[Int64, Int64, Float64]
 """The parents' shapes, the children's, and how many such children a parent has."""
-Both: TypeAlias = tuple[Float64, Float64]
+Both = FloatPair
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +137,8 @@ class Passes:
     combine: bool
     top: int
     last: int
-    combined: dict[int, Float64]
-    family: dict[int, Float64]
+    combined: ByLevel
+    family: ByLevel
 
     @classmethod
     def of(cls, shapes: Shapes, own: Float64, *, combine: bool) -> "Passes":
@@ -174,7 +171,7 @@ class Passes:
         entries = level.shape, level.child, level.times
         return entries, self.family[t - 1].reshape(upper), self.combined[t].reshape(lower)
 
-    def down(self, *, largest: bool = False) -> dict[int, Float64]:
+    def down(self, *, largest: bool = False) -> ByLevel:
         """Return, for each depth from the first, variances by distinct subtree: summed, or largest.
 
         The largest are those among the nodes that have the subtree.
@@ -203,7 +200,7 @@ class Passes:
         return by_depth
 
     def value_and_gradient(
-        self, weight: Sequence[Float64] | Float64, totals: dict[int, Float64]
+        self, weight: Sequence[Float64] | Float64, totals: ByLevel
     ) -> tuple[float, Float64]:
         """Return Σ_t weight_t · sum_t over the depths 0..last, and its derivatives by all 1/v_t.
 
@@ -231,7 +228,7 @@ class Passes:
             by_combined[0] += by_total
         return value, self._gradient(by_combined, by_family)
 
-    def _gradient(self, by_combined: dict[int, Float64], by_family: dict[int, Float64]) -> Float64:
+    def _gradient(self, by_combined: ByLevel, by_family: ByLevel) -> Float64:
         """Return the pass up, backwards: adjoints of u and S to derivatives by precision."""
         gradient = np.zeros(len(self.own))
         for t in range(self.first, self.last + 1):
@@ -298,7 +295,7 @@ def _go_backwards(
     variances: Both,
     parents: Both,
     by_total: Float64,
-    out: tuple[Float64, Float64, Float64],
+    out: FloatTriple,
 ) -> None:
     """Differentiate `_go_down` of sums: add to the adjoints of the parents' sums, of u and of S."""
     (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families, check_vector
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends
 
 # The two loops of least squares over a tree: combine upward, spread downward.
 #
@@ -20,9 +19,9 @@ from hedgerow.kernels import kernel
 #
 # A column of variances comes with the step from one entry to the next: 0 where one stands for all.
 
-Noisy: TypeAlias = Int64 | Float64
-Column: TypeAlias = tuple[Float64, int]
-Estimates: TypeAlias = tuple[Float64, Float64]
+Noisy = Int64 | Float64
+Column = tuple[Float64, int]
+Estimates = FloatPair
 """Of each node, records, and their variances, records²."""
 
 
@@ -53,8 +52,7 @@ def combine_families(
     child_variance, child_step = child
     estimates, variances = combined
     for node in range(families[0], families[1]):
-        begin = family_start[node]
-        end = family_start[node + 1]
+        begin, end = run_ends(family_start, node)
         total = 0.0
         below = 0.0 if end > begin else np.inf
         for i in range(begin, end):
@@ -97,8 +95,7 @@ def distribute_families(
     variance, step = own
     estimates, variances = final
     for family in range(families[0], families[1]):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         if end == begin:
             continue
         # The child of the largest variance is kept apart: S - v would cancel for it alone.
@@ -147,8 +144,7 @@ def first_contradiction(
 ) -> int:
     """Return the first family of exact children that does not sum to its parent, or -1."""
     for family in range(len(family_start) - 1):
-        begin = family_start[family]
-        end = family_start[family + 1]
+        begin, end = run_ends(family_start, family)
         # Only a family whose children are all exact can miss its parent.
         i = begin
         gap = parent_estimate[family]

@@ -13,7 +13,6 @@ squares on a tree".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
 
 import numpy as np
 
@@ -76,7 +75,7 @@ class LeastSquares(FamilyEstimator):
         array([5.5, 4.5])
     """
 
-    name: ClassVar[str] = "least-squares"
+    name = "least-squares"
     kernels = Euclidean.kernels
 
     def estimate(self, layers: Sequence[Layer]) -> list[Estimate]:

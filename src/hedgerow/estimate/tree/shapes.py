@@ -12,7 +12,21 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Integers, UInt64, run_starts, runs
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int64,
+    IntArrays,
+    Integers,
+    IntTriple,
+    UInt64,
+    int64_zeros,
+    run_starts,
+    run_sums,
+    runs,
+    starts_among,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
@@ -39,11 +53,11 @@ class LevelShapes:
     @property
     def families(self) -> Float64:
         """The number of children of a node of each shape: float64 (shapes)."""
-        return np.add.reduceat(self.times, self.start[:-1])
+        return run_sums(self.times, self.start)
 
     def over_children(self, values: Float64) -> Float64:
         """Return for each shape the sum, over a node's children, of the values of their shapes."""
-        return np.add.reduceat(self.times * values[self.child], self.start[:-1])
+        return run_sums(self.times * values[self.child], self.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +179,7 @@ def steps_along(depth: int) -> tuple[tuple[int, int], ...]:
     return tuple((0, level) for level in range(1, depth + 1))
 
 
-def _axis_projection(levels: tuple[LevelShapes, ...]) -> tuple[Float64, Float64]:
+def _axis_projection(levels: tuple[LevelShapes, ...]) -> FloatPair:
     """Return two tables (L + 1, L + 1) over (level s, level t): sums over the nodes of t.
 
     Of Π 1/n² over the levels s + 1..t, n being the family of the node's ancestor; and of the same
@@ -195,7 +209,7 @@ def level_shapes(child_starts: Sequence[Int64]) -> tuple[LevelShapes, ...]:
 
 def classes_of_nodes(
     child_starts: Sequence[Int64], *, subtrees: bool
-) -> tuple[tuple[LevelShapes, ...], tuple[Int64, ...]]:
+) -> tuple[tuple[LevelShapes, ...], IntArrays]:
     """Return the classes of the nodes of every level of an axis, and the class of each node.
 
     Two nodes are of one class if their ancestors are families of the same sizes, and, with
@@ -203,7 +217,7 @@ def classes_of_nodes(
     Classes are in the order of their parents' classes, each an entry of one class above alone.
     """
     families = [np.diff(start) for start in child_starts]
-    members = [np.zeros(1, dtype=np.int64)]
+    members = [int64_zeros(1)]
     alike: list[Integers] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
     if not subtrees:
         alike[:-1] = families
@@ -213,7 +227,7 @@ def classes_of_nodes(
         distinct, own, nodes = np.unique(keys, return_inverse=True, return_counts=True)
         parent = distinct // (int(shape.max()) + 1)
         above = np.bincount(members[-1])
-        start = np.searchsorted(parent, np.arange(len(above) + 1))
+        start = starts_among(parent, len(above))
         child, times = np.arange(len(distinct)), nodes / above[parent]
         levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
         members.append(own)
@@ -222,7 +236,7 @@ def classes_of_nodes(
 
 def _leaves(nodes: Int64) -> LevelShapes:
     """Return the shapes of the deepest level, so many nodes of each."""
-    nothing, start = np.zeros(0, dtype=np.int64), np.zeros(len(nodes) + 1, dtype=np.int64)
+    nothing, start = int64_zeros(0), int64_zeros(len(nodes) + 1)
     return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
 
 
@@ -246,7 +260,7 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     differs (it never does in practice) becomes a shape of its own, which is exact as well.
     """
     start, child, times = _entries(child_start, shape, shapes)
-    prints = np.add.reduceat(_mixed(child, times), start[:-1])
+    prints = run_sums(_mixed(child, times), start)
     _, first, shape_of_node = np.unique(prints, return_index=True, return_inverse=True)
     alien = np.flatnonzero(_differs(start, child, times, first[shape_of_node]))
     shape_of_node[alien] = len(first) + np.arange(len(alien))
@@ -260,7 +274,7 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 
-def _entries(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, Int64, Int64]:
+def _entries(child_start: Int64, shape: Integers, shapes: int) -> IntTriple:
     """Return for each node its children's distinct shapes in order, and how many have each."""
     sizes, parents = np.diff(child_start), len(child_start) - 1
     if shapes == 1:
@@ -268,7 +282,7 @@ def _entries(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int64, I
     keys = np.sort(np.repeat(np.arange(parents) * shapes, sizes) + shape)
     begins = np.flatnonzero(np.diff(keys, prepend=-1))
     parent, child = np.divmod(keys[begins], shapes)
-    start = np.searchsorted(parent, np.arange(parents + 1))
+    start = starts_among(parent, parents)
     return start, child, np.diff(begins, append=len(keys))
 
 

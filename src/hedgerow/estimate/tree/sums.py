@@ -9,7 +9,6 @@ by family from the leaves up, and covariances need the lowest common ancestor al
 
 from collections.abc import Iterable, Sequence
 from math import inf, nan
-from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import check_vector
 from hedgerow.estimate.tree.layers import Estimate, Estimates, Layer, check_length, start_of
 from hedgerow.estimate.tree.least_squares import downward, upward
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 
 
 def covariance(
@@ -88,7 +87,7 @@ def _times(share: Float64, variance: Float64) -> Float64:
     return share * np.where(share, variance, 0.0)
 
 
-Pairs: TypeAlias = tuple[Int64, Int64, Float64]
+Pairs = tuple[Int64, Int64, Float64]
 """Node, group and g of each pair, by node."""
 
 
@@ -172,7 +171,7 @@ def _climb_families(
     for family in range(len(family_start) - 1):
         finite, infinite = _sums_of_family(own, family_start[family], family_start[family + 1])
         first = written
-        for j in range(start[family], start[family + 1]):
+        for j in run_range(start, family):
             i = place[group[j]]
             if i < 0:
                 i = written
@@ -195,11 +194,11 @@ def _climb_families(
             if 0 < unknown[i] < infinite:
                 variance[members[i]] = np.inf
         # u (g - g_p)² of its own children.
-        for j in range(start[family], start[family + 1]):
+        for j in run_range(start, family):
             u = own[node[j]]
             if u < np.inf:
                 variance[group[j]] += u * (weight[j] - mean[place[group[j]]]) ** 2
-        for j in range(start[family], start[family + 1]):
+        for j in run_range(start, family):
             place[group[j]] = -1
         written = _without_zeros(above, first, written)
     return written

@@ -26,7 +26,7 @@ from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, FloatPair, Levels
 from hedgerow.estimate.cube.shape import AxisShape, is_within
 from hedgerow.estimate.workload.chains import heaviest
 from hedgerow.estimate.workload.dual import combined_sums
@@ -85,7 +85,7 @@ def least_mean(observed: Observed, cuboid: Levels) -> float:
     return float(best @ inside) ** 2 / below if below > 0 else 0.0
 
 
-def _spread_means(axis: AxisShape, level: int) -> tuple[Float64, Float64]:
+def _spread_means(axis: AxisShape, level: int) -> FloatPair:
     """Return means over the nodes of a level of an axis, of a record spread below their ancestors.
 
     Returns:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Levels
+from hedgerow.arrays import ByCuboid, CuboidList, Float64, FloatArrays, Levels
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     cells_below,
@@ -52,10 +52,10 @@ class Chain:
     """
 
     shape: CubeShape
-    cuboids: tuple[Levels, ...]
+    cuboids: CuboidList
     variances: tuple[float, ...]
-    combined: tuple[Float64, ...]
-    family: tuple[Float64, ...]
+    combined: FloatArrays
+    family: FloatArrays
 
     @classmethod
     def of(cls, shape: CubeShape, cuboids: Sequence[Levels], variances: Sequence[float]) -> "Chain":

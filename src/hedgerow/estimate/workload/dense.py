@@ -104,7 +104,7 @@ class DenseDual:
             np.arange(len(lengths) + 1) * self.dual.size,
         )
         squares = spread(shape, lengths.reshape(shape.shape(at)), at, cuboid)
-        return np.asarray(squares * cells_below(shape, cuboid, half.table) ** 2)
+        return squares * cells_below(shape, cuboid, half.table) ** 2
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""

@@ -27,12 +27,12 @@ The estimates are x + C Bᵀ λ with K λ = d - B x, K = D + B C Bᵀ, and their
 C - C Bᵀ K⁻¹ B C. K is symmetric and positive definite.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, Float64, Int64, Levels, OfCuboids
 from hedgerow.estimate.cube.shape import (
     AxisShape,
     CubeShape,
@@ -171,7 +171,7 @@ def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
     return Dual(chains, tuple(rows))
 
 
-def combined_sums(shape: CubeShape, variances: Mapping[Levels, float], cuboid: Levels) -> Float64:
+def combined_sums(shape: CubeShape, variances: OfCuboids, cuboid: Levels) -> Float64:
     """Return the variance of the weighted mean of all sums of finer measurements to a cell.
 
     Args:

@@ -14,15 +14,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int64, Levels, run_starts
+from hedgerow.arrays import (
+    Array,
+    CuboidList,
+    Float64,
+    Int64,
+    IntArrays,
+    Levels,
+    Sizes,
+    int64_zeros,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, refined_axes
 
-AxisWeights: TypeAlias = Callable[[Levels, int], Float64]
+AxisWeights = Callable[[Levels, int], Float64]
 """Of a cuboid and an axis, float64 (nodes): the axis's factor of the variances of cells."""
 
 
@@ -38,7 +47,7 @@ class Fold:
 
     shape: CubeShape
     cuboid: Levels
-    covers: tuple[Levels, ...]
+    covers: CuboidList
 
     def __post_init__(self) -> None:
         refined = [axis for group in self.groups for axis in group]
@@ -51,12 +60,12 @@ class Fold:
             )
 
     @cached_property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
+    def groups(self) -> tuple[Sizes, ...]:
         """The axes on which each cover is coarser."""
         return tuple(refined_axes(self.cuboid, cover) for cover in self.covers)
 
     @cached_property
-    def batch(self) -> tuple[int, ...]:
+    def batch(self) -> Sizes:
         """The axes on which no cover is coarser."""
         grouped = {axis for group in self.groups for axis in group}
         return tuple(axis for axis in range(len(self.cuboid)) if axis not in grouped)
@@ -67,7 +76,7 @@ class Fold:
         return self._nodes(self.batch)
 
     @cached_property
-    def starts(self) -> tuple[Int64, ...]:
+    def starts(self) -> IntArrays:
         """For each dimension int64 (parents + 1): where the children of each parent begin."""
         starts = [run_starts(np.bincount(up)) for up in self._parents]
         inner = int(starts[0][-1])
@@ -76,7 +85,7 @@ class Fold:
         return tuple(starts)
 
     @cached_property
-    def parents(self) -> tuple[Int64, ...]:
+    def parents(self) -> IntArrays:
         """For each dimension int64 (nodes, row by row): the number of each node's parent."""
         first, *others = self._parents
         above = self._nodes(self.groups[0], self.covers[0])
@@ -118,7 +127,7 @@ class Fold:
         """For each group int64 (nodes): the number of each node's parent."""
         parents = []
         for group, cover in zip(self.groups, self.covers, strict=True):
-            up = np.zeros(1, dtype=np.int64)
+            up = int64_zeros(1)
             for axis in group:
                 own = self.shape.axes[axis]
                 above = own.ancestors(self.cuboid[axis], cover[axis])

@@ -197,9 +197,7 @@ class GeneralSolver(Solver):
         """
         coarse, variances = self._variances(cuboid)
         each = zip(self.observed.shape.axes, cuboid, coarse, codes, strict=True)
-        return np.asarray(
-            variances[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
-        )
+        return variances[tuple(a.ancestors(k, above)[code] for a, k, above, code in each)]
 
     @property
     def has_covariances(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import CuboidList, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal, meet
 
@@ -25,7 +25,7 @@ MOST_STEPS = 4096
 Needs = dict[Levels, set[Levels]]
 """Of cuboids, what each must descend to."""
 
-Covers = tuple[Levels, ...]
+Covers = CuboidList
 
 
 class KeptSumsError(EstimateError):

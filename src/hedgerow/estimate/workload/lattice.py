@@ -33,7 +33,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Int64, Levels
+from hedgerow.arrays import ByCuboid, CuboidList, Float64, Int64, IntTables, Levels
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.shape import (
@@ -53,7 +53,7 @@ from hedgerow.estimate.workload.kept_sums import agreeing_covers, kept_covers
 from hedgerow.limits import LARGEST_REAL_COUNT, MOST_CUBOIDS_SETTLED, MOST_ELEMENTS, MOST_SEARCHED
 
 
-def closure(cuboids: Iterable[Levels]) -> tuple[Levels, ...]:
+def closure(cuboids: Iterable[Levels]) -> CuboidList:
     """Return the smallest set with these cuboids and the total that has all common coarsenings.
 
     The common coarsening of two cuboids is their componentwise minimum.
@@ -91,10 +91,10 @@ class Lattice:
         kept: the elements whose settled counts are the tables' sums.
     """
 
-    tables: tuple[Levels, ...]
-    elements: tuple[Levels, ...]
-    covers: Mapping[Levels, tuple[Levels, ...]]
-    exact: Mapping[Levels, tuple[Levels, ...]]
+    tables: CuboidList
+    elements: CuboidList
+    covers: Mapping[Levels, CuboidList]
+    exact: Mapping[Levels, CuboidList]
     kept: frozenset[Levels]
 
     @classmethod
@@ -149,7 +149,7 @@ def _too_many() -> EstimateError:
     )
 
 
-def _needed(inside: set[Levels], tops: Sequence[Levels]) -> dict[Levels, tuple[Levels, ...]]:
+def _needed(inside: set[Levels], tops: Sequence[Levels]) -> dict[Levels, CuboidList]:
     """Return the elements with their lower covers.
 
     Args:
@@ -207,7 +207,7 @@ def _joins(steps: Sequence[Levels], total: Levels) -> set[Levels]:
     return maxima
 
 
-def _covers(cuboid: Levels, steps: Sequence[Levels]) -> tuple[Levels, ...]:
+def _covers(cuboid: Levels, steps: Sequence[Levels]) -> CuboidList:
     """Return the lower covers of an element.
 
     What is coarser along an axis has one finest element, the maximum of all such ones; every cover
@@ -227,9 +227,9 @@ def settle(
     shape: CubeShape,
     lattice: Lattice,
     estimates: ByCuboid,
-    exact: Mapping[Levels, Int64] | None = None,
+    exact: IntTables | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Levels, Int64]:
+) -> IntTables:
     """Return whole counts, none negative, each element the sum of every table that refines it.
 
     Args:
@@ -260,11 +260,11 @@ def settle_in_order(
     shape: CubeShape,
     lattice: Lattice,
     estimates: ByCuboid,
-    exact: Mapping[Levels, Int64] | None = None,
+    exact: IntTables | None = None,
     weights: AxisWeights | None = None,
-) -> dict[Levels, Int64]:
+) -> IntTables:
     """Return the counts as they are settled, targets before they are summed up: see `settle`."""
-    counts: dict[Levels, Int64] = {}
+    counts: IntTables = {}
     for element in lattice.elements:
         exact_cuboid = next((c for c in exact or () if is_within(element, c)), None)
         if exact_cuboid is None:
@@ -284,7 +284,7 @@ def _settled(
     lattice: Lattice,
     cuboid: Levels,
     table: Float64,
-    coarse: Mapping[Levels, Int64],
+    coarse: IntTables,
     of_axis: AxisWeights | None,
 ) -> Int64:
     """Return the counts of an element, by how many covers it has."""

@@ -1,14 +1,14 @@
 """What is measured of a workload's cuboids, and what every way of estimating them offers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Integers, Levels, Tables
+from hedgerow.arrays import ByCuboid, CuboidList, Float64, Integers, Levels, OfCuboids, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, is_within_any, maximal
 from hedgerow.estimate.cube.variances import Product
@@ -27,7 +27,7 @@ class Observed:
     """
 
     shape: CubeShape
-    variances: Mapping[Levels, float]
+    variances: OfCuboids
     public: Levels | None = None
 
     def __post_init__(self) -> None:
@@ -40,12 +40,12 @@ class Observed:
                 raise EstimateError(f"cuboid {cuboid} is public, so it is not measured")
 
     @cached_property
-    def tables(self) -> tuple[Levels, ...]:
+    def tables(self) -> CuboidList:
         """The measured cuboids that no other one refines, sorted."""
         return maximal(self.variances)
 
     @property
-    def cuboids(self) -> tuple[Levels, ...]:
+    def cuboids(self) -> CuboidList:
         """The cuboids of which anything is told: those that are measured, and the public one."""
         return (*self.variances, *([] if self.public is None else [self.public]))
 

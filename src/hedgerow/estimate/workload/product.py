@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
+from hedgerow.arrays import ByCuboid, Float64, FloatPair, Levels, OfCuboids, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.estimates import (
     least_squares,
@@ -49,8 +49,8 @@ class Reduced:
     cuboid: Levels
     squares: tuple[AxisSquares, ...]
     public: Levels | None
-    laws: Mapping[Levels, tuple[Float64, Float64]]
-    variances: Mapping[Levels, float]
+    laws: Mapping[Levels, FloatPair]
+    variances: OfCuboids
 
     def estimates(self, tables: Tables) -> Float64:
         """Return the estimates, from a table of each coarsening, which is overwritten."""

@@ -10,7 +10,7 @@ three margins need not admit a table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from hedgerow.arrays import (
     Integers,
     Levels,
     among,
+    int64_zeros,
     run_of,
     run_starts,
 )
@@ -33,7 +34,7 @@ from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.workload.fold import Fold
 from hedgerow.limits import MOST_ROWS_OF_A_BLOCK
 
-Listed: TypeAlias = tuple[Sequence[Array], Int64]
+Listed = tuple[Sequence[Array], Int64]
 """Positive cells of a cuboid, in any order: for each axis their nodes, and their counts."""
 
 
@@ -225,7 +226,7 @@ class SparseFamilies:
 
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
-        up, inside = list(codes), np.zeros(len(codes[0]), dtype=np.int64)
+        up, inside = list(codes), int64_zeros(len(codes[0]))
         for axis in refined_axes(self.cuboid, self.cover):
             own, levels = self.shape.axes[axis], (self.cuboid[axis], self.cover[axis])
             up[axis] = own.ancestors(*levels)[codes[axis]]

@@ -29,7 +29,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
+from hedgerow.arrays import ByCuboid, Float64, Levels, OfCuboids, Tables
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
@@ -91,7 +91,7 @@ class SpineSolver(Solver, ByFactors):
         return Residuals(axes, tuple(sizes[axis] for axis in axes))
 
     @cached_property
-    def precisions(self) -> Mapping[Levels, Mapping[Levels, float]]:
+    def precisions(self) -> Mapping[Levels, OfCuboids]:
         """For each residual the cuboids that tell it, and with which precision, records⁻²."""
         marginals = map(self.residuals.marginal, self.observed.tables)
         every = {residual for marginal in marginals for residual in subsets(marginal)}
@@ -282,7 +282,7 @@ class SpineSolver(Solver, ByFactors):
         factors = np.stack([own.sizes[-1] * mean * mean_of_other, apart], axis=-1)
         return factors.reshape(-1, 2)
 
-    def _precisions(self, residual: Levels) -> dict[Levels, float]:
+    def _precisions(self, residual: Levels) -> OfCuboids:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
         noise, public = self.observed.variances, self.observed.public
         if public is not None and is_within(residual, self.residuals.marginal(public)):
@@ -290,7 +290,7 @@ class SpineSolver(Solver, ByFactors):
             noise = {c: v for c, v in noise.items() if c[spine] > above} | {public: 0.0}
         return self.residuals.precisions(residual, noise)
 
-    def _squares(self, precisions: Mapping[Levels, float]) -> AxisSquares:
+    def _squares(self, precisions: OfCuboids) -> AxisSquares:
         """Return least squares along the spine, down to the deepest level that is measured."""
         depth = max(cuboid[self.spine] for cuboid in precisions)
         precision = np.zeros(depth + 1)

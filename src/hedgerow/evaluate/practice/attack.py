@@ -9,13 +9,12 @@ the mean difference is the guess. Of a table that is released once every sum is 
 same numbers, whatever is asked.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
-from hedgerow.evaluate.method import CuboidCounts, Releasing
+from hedgerow.evaluate.method import Counted, CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
     APART,
     WITHHELD,
@@ -55,7 +54,7 @@ class Targets:
     place: Int64
 
     @classmethod
-    def of(cls, counts: Counts, true: Mapping[Levels, CuboidCounts]) -> "Targets":
+    def of(cls, counts: Counts, true: Counted) -> "Targets":
         """Return the targets among the cells of published cuboids."""
         levels = max(true, key=counts.tree.cells)
         small = np.flatnonzero(true[levels].values < SMALL)
@@ -78,13 +77,13 @@ class Targets:
         exact = self.true.values[self.place]
         return float(np.bincount(exact).max() / len(exact)) if len(exact) else np.nan
 
-    def published(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def published(self, released: Counted) -> float:
         """Return the share whose published number is the true count."""
         given = released[self.levels]
         has_none = is_withheld(given, self.number)
         return self.recovered(np.where(has_none, np.nan, given.at(self.number)))
 
-    def differenced(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def differenced(self, released: Counted) -> float:
         """Return the share that differences of the published tables tell."""
         tree, given = self.counts.tree, released[self.levels]
         own, has_none = given.at(self.number), is_withheld(given, self.number)
@@ -106,9 +105,7 @@ class Targets:
         with np.errstate(invalid="ignore"):
             return self.recovered(guess / weight)
 
-    def to_order(
-        self, method: Releasing, released: Mapping[Levels, CuboidCounts], bits: Bits
-    ) -> float:
+    def to_order(self, method: Releasing, released: Counted, bits: Bits) -> float:
         """Return the share that sums made to order tell; NaN where there are too few cells."""
         if not isinstance(method, Practice):
             return self.published(released)

@@ -13,6 +13,7 @@ import polars as pl
 from hedgerow.arrays import Bool, Levels
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
+    Counted,
     CuboidCounts,
     Method,
     Released,
@@ -74,21 +75,17 @@ class Table:
     """
 
     counts: Counts
-    published: Mapping[Levels, CuboidCounts]
+    published: Counted
     sums: Mapping[Levels, tuple[CuboidCounts, Levels]]
     targets: Targets
 
     @classmethod
     def of(cls, counts: Counts, plan: Plan) -> "Table":
         """Return the table with what a plan publishes."""
-        tree, axes = counts.tree, range(len(counts.tree.axes))
+        tree = counts.tree
         published = {k: CuboidCounts.true(counts, k) for k in sorted(plan.levels, key=fineness)}
-        alone = [
-            tuple(k if a == b else 0 for b in axes)
-            for a in axes
-            for k in range(a > 0, tree.axes[a].depth + 1)
-        ]
-        tables = {k: plan.table_of(k) for k in alone}
+        named = ({axis.name: level} for axis in tree.axes for level in axis.levels)
+        tables = {k: plan.table_of(k) for k in map(tree.cuboid_of, ({}, *named))}
         sums = {
             k: (CuboidCounts.true(counts, k), table)
             for k, table in tables.items()
@@ -115,7 +112,7 @@ class Table:
         yield FOUND, "from tables' differences", self.targets.differenced(released)
         yield FOUND, f"from {2 * SUMS} sums to order", self.targets.to_order(method, released, bits)
 
-    def _apart(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _apart(self, released: Counted) -> float:
         """Return the share of totals above 0 that are not published as their cells' sum.
 
         Of those that have a number, as all their cells have.
@@ -131,13 +128,13 @@ class Table:
             apart.append((whole.at(number) != parts)[has_numbers])
         return _share(apart)
 
-    def _blank(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _blank(self, released: Counted) -> float:
         """Return the share of the cells above 0 that have no number."""
         return _share(
             [is_withheld(released[k], true.numbers) for k, true in self.published.items()]
         )
 
-    def _false(self, released: Mapping[Levels, CuboidCounts]) -> float:
+    def _false(self, released: Counted) -> float:
         """Return the share of the cells with a number above 0 that are truly 0."""
         shown = [released[k].numbers[released[k].values > 0] for k in self.published]
         truths = self.published.values()

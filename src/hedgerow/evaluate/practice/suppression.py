@@ -24,8 +24,8 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from hedgerow.arrays import Bool, Int64, Levels, UInt64, run_starts
-from hedgerow.evaluate.method import CuboidCounts, Released
+from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, int64_zeros, run_starts
+from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
     Practice,
@@ -61,7 +61,7 @@ class TiedCells:
     sign: Int64
 
     @classmethod
-    def of(cls, tree: Tree, true: Mapping[Levels, CuboidCounts]) -> "TiedCells":
+    def of(cls, tree: Tree, true: Counted) -> "TiedCells":
         """Return the cells of cuboids with their sums."""
         ends = run_starts(np.array([len(cells.values) for cells in true.values()]))
         start = {k: slice(*ends[i : i + 2]) for i, k in enumerate(true)}
@@ -74,7 +74,7 @@ class TiedCells:
             signs += [np.ones(len(parts), dtype=np.int64), np.full(len(wholes), -1)]
             sums += len(wholes)
         counts = np.concatenate([each.values for each in true.values()])
-        none = np.empty(0, dtype=np.int64)
+        none = int64_zeros(0)
         total, cell, sign = (np.concatenate([none, *each]) for each in (totals, cells, signs))
         return cls(counts, start, total, cell, sign)
 
@@ -145,7 +145,7 @@ class Suppression(Practice):
 
 @lru_cache(maxsize=1)
 def published(
-    counts: Counts, cuboids: tuple[Levels, ...], threshold: int
+    counts: Counts, cuboids: CuboidList, threshold: int
 ) -> tuple[tuple[Levels, CuboidCounts], ...]:
     """Return the counts that are published of cuboids, the same in every run."""
     true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes
 from hedgerow.declared import Real
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -25,6 +25,8 @@ from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
 
 Number = TypeVar("Number", float, Fraction)
+ByDepth = tuple[Fraction | None, ...]
+"""For each cuboid of a plan its share of the budget; None where nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Problem:
     mechanism: type[Mechanism]
     budget: Budget
     measure: Measure
-    cuboids: tuple[Levels, ...]
+    cuboids: CuboidList
     workload: Workload = field(default_factory=Chain)
     public: Levels | None = None
 
@@ -135,7 +137,7 @@ class Problem:
         Raises:
             PlanError: an axis that is unknown or missing, or another number of them than levels.
         """
-        names = [axis.name for axis in self.tree.axes]
+        names = self.tree.axis_names
         for name in given:
             if name not in names:
                 raise PlanError(f"{what} of {str(name)[:100]!r}: the axes are {', '.join(names)}")
@@ -160,7 +162,7 @@ class Problem:
         ]
 
     @property
-    def depths(self) -> tuple[int, ...]:
+    def depths(self) -> Sizes:
         """The depths of a chain that can be measured."""
         return tuple(map(sum, self.cuboids))
 
@@ -204,7 +206,7 @@ class Allocation(Protocol):
     def prior(self) -> Prior | None:
         """The public table that the shares are computed from; a release refuses its own table."""
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share for each of `Problem.cuboids`, summing to exactly 1.
 
         Returns:
@@ -222,10 +224,10 @@ class Uniform:
         ['1/3', '1/3', '1/3']
     """
 
-    name: ClassVar[str] = "uniform"
+    name = "uniform"
     prior: ClassVar[Prior | None] = None
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return 1/n for each cuboid."""
         return (Fraction(1, len(problem.cuboids)),) * len(problem.cuboids)
 
@@ -392,7 +394,7 @@ def _by_name_in_toml(problem: Problem) -> str:
     return f"importance = {{{json.dumps(problem.names[0], ensure_ascii=False)} = 10}}"
 
 
-def of_whole(shares: Sequence[Fraction]) -> tuple[Fraction | None, ...]:
+def of_whole(shares: Sequence[Fraction]) -> ByDepth:
     """Return shares divided by what they are in all; None for 0."""
     whole = sum(shares, Fraction(0))
     return tuple(share / whole or None for share in shares)
@@ -405,9 +407,7 @@ FINE_PARTS = 10**6
 """Or of this, where what is made least is not flat at its least: finer ones take long to price."""
 
 
-def rounded_shares(
-    shares: Sequence[float] | Float64, parts: int = PARTS
-) -> tuple[Fraction | None, ...]:
+def rounded_shares(shares: Numbers, parts: int = PARTS) -> ByDepth:
     """Return shares in multiples of 1/10,000, or other parts, that sum to exactly 1; None for 0.
 
     By largest remainders: each positive share gets one part, and of the rest what it is due.

@@ -9,11 +9,12 @@ from types import NoneType
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, OfCuboids
 from hedgerow.declared import Real
 from hedgerow.errors import PlanError, check_type, kind_of
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import (
+    ByDepth,
     Importance,
     Problem,
     Relative,
@@ -60,12 +61,12 @@ _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 class _GivenShares:
     """The shares that `cheapest` computed, as an allocation."""
 
-    given: tuple[Fraction | None, ...]
+    given: ByDepth
     prior: Prior | None
     importance: Importance
     name = "cheapest"
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return the shares, which were computed for this problem."""
         del problem
         return self.given
@@ -134,7 +135,7 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
     unit = budget_in(mechanism.price, Fraction(1))
     problem = Problem.of(tree, workload, neighbours, mechanism, unit, used, invariants)
 
-    def planned(budget: Fraction, shares: tuple[Fraction | None, ...]) -> Plan:
+    def planned(budget: Fraction, shares: ByDepth) -> Plan:
         return make_plan(
             tree,
             budget=budget_in(mechanism.price, budget),
@@ -171,10 +172,10 @@ def cheapest(  # noqa: PLR0913 - as `make_plan`
 def _least(
     problem: Problem,
     goal: float | None,
-    goals: Mapping[Levels, float],
+    goals: OfCuboids,
     importance: Importance,
     prior: Prior | None,
-) -> tuple[Fraction, tuple[Fraction | None, ...]]:
+) -> tuple[Fraction, ByDepth]:
     """Return the least budget of a chain, and its shares."""
     if goal is None and problem.cuboids[-1] not in goals:
         raise PlanError(
@@ -205,9 +206,9 @@ def _least(
 def _least_of_joint(
     problem: Problem,
     goal: float | None,
-    goals: Mapping[Levels, float],
+    goals: OfCuboids,
     importance: Importance,
-    planned: Callable[[Fraction, tuple[Fraction | None, ...]], Plan],
+    planned: Callable[[Fraction, ByDepth], Plan],
 ) -> Plan:
     """Return the plan of a cube or of named cuboids at the least budget.
 
@@ -220,7 +221,7 @@ def _least_of_joint(
     means = means_of(problem, weights)
     costs = np.array([1 / goals[k] if k in goals else 0.0 for k in problem.cuboids])
     objective = Largest(costs) if goal is None else Total(means.costs(weights))
-    shares_of: dict[Decimal, tuple[Fraction | None, ...]] = {}
+    shares_of: dict[Decimal, ByDepth] = {}
     now = objective
     for _ in range(MOST_SET_RIGHT):
         shares = shares_of_least(problem, means, now, costs if goal is None else weights)

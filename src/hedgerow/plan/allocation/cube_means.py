@@ -23,12 +23,12 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, IntPair, Levels, Sizes
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.shape import CubeShape, at_level
 from hedgerow.estimate.tree.shapes import Shapes
-from hedgerow.plan.allocation.allocation import Problem, of_whole
-from hedgerow.plan.allocation.means import Along, Back, Means, NamedMeans, Part
+from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
+from hedgerow.plan.allocation.means import Along, Back, Means, NamedMeans
 from hedgerow.plan.allocation.objectives import Total
 from hedgerow.plan.allocation.optimum import least
 from hedgerow.plan.cuboids import Survivors
@@ -93,7 +93,7 @@ class CubeMeans(Means):
         return cls(axes, [*cuboids], public, power)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> Sizes:
         """The number of levels of each axis."""
         return tuple(len(axis.depths) for axis in self.axes)
 
@@ -119,7 +119,7 @@ class CubeMeans(Means):
         return np.split(every.ravel()[self._places[0]], self._places[1])
 
     @cached_property
-    def _places(self) -> tuple[Int64, Int64]:
+    def _places(self) -> IntPair:
         """Where the variances of cuboids are among all products, and where each cuboid's begin."""
         numbers = np.full(self.sizes, -1)
         numbers[tuple(np.transpose(self.cuboids))] = np.arange(len(self.cuboids))
@@ -140,7 +140,7 @@ class CubeMeans(Means):
 
     @staticmethod
     def _outer(factors: Sequence[Float64]) -> Float64:
-        return np.asarray(reduce(np.multiply.outer, factors))
+        return reduce(np.multiply.outer, factors)
 
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
         """Return the variances of cuboids or of their kinds of cells; derivatives by all levels."""
@@ -240,7 +240,7 @@ class CubeMeans(Means):
         """Return those where the total, the first cuboid, costs otherwise than all others."""
         return replace(self, costs_of=(float(costs[0]), float(costs[-1])))
 
-    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+    def paid(self, shares: Float64, costs: Float64) -> FloatPair:
         """Return the shares of levels, and of cuboids, where a share costs 1."""
         del costs
         return shares, self._products(np.split(shares, self.ends))
@@ -283,9 +283,9 @@ class CubeMeans(Means):
         wanted = (own ** (1 / (1 + self.power)) for own in factors)
         return np.concatenate([own / own.sum() for own in wanted])
 
-    def exact(self, problem: Problem, rounded: list[tuple[Part, ...]]) -> tuple[Part, ...]:
+    def exact(self, problem: Problem, rounded: list[ByDepth]) -> ByDepth:
         """Return the products of shares of levels, divided by what is measured of it all."""
-        names = (axis.name for axis in problem.tree.axes)
+        names = problem.tree.axis_names
         each = ([share or Fraction(0) for share in own] for own in rounded)
         return of_whole(problem.by_axis("shares", dict(zip(names, each, strict=True))))
 

@@ -11,7 +11,6 @@ which is verified after shares are rounded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from math import inf, log, prod
 from typing import Annotated, ClassVar
@@ -24,6 +23,7 @@ from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.allocation import (
     FINE_PARTS,
+    ByDepth,
     Problem,
     checked_importance,
     importances,
@@ -74,7 +74,7 @@ class Fair:
         True
     """
 
-    name: ClassVar[str] = "fair"
+    name = "fair"
     prior: ClassVar[Prior | None] = None
     ratio: Annotated[float, RATIO]
     importance: tuple[float, ...] | None = None
@@ -83,7 +83,7 @@ class Fair:
         check_fields(self)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return shares as `fair_shares`."""
         is_chain = isinstance(problem.workload, Chain)
         if not is_chain and self.importance is not None:
@@ -101,7 +101,7 @@ class Fair:
 
 def fair_shares(
     problem: Problem, ratio: float, importance: Sequence[float] | None = None
-) -> tuple[Fraction | None, ...]:
+) -> ByDepth:
     """Return the shares of `Fair`, one a cuboid that can be measured.
 
     Raises:
@@ -123,12 +123,6 @@ def fair_shares(
         f"shares in steps of 1/{kinds.parts:,} do not keep a ratio of {ratio:.9g}, so near "
         f"the smallest one found, {np.exp(reached):.9g}; allow a little more"
     )
-
-
-def least_ratio(problem: Problem) -> float:
-    """Return the smallest ratio that shares were found to reach."""
-    kinds = Kinds.of(problem, np.ones(len(problem.cuboids)))
-    return float(np.exp(kinds.log_ratio(kinds.narrowest.shares)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, IntArrays
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import Passes
 from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes, steps_along
@@ -35,7 +35,7 @@ class Classes(Shapes):
         members: for each axis and level int64 (nodes): the class of each node.
     """
 
-    members: tuple[tuple[Int64, ...], ...]
+    members: tuple[IntArrays, ...]
 
     def __post_init__(self) -> None:
         if len(self.levels) > MOST_AXES_OF_CLASSES:

@@ -16,12 +16,12 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes, WithGradient, int64_zeros
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
 from hedgerow.limits import MOST_WHOLE
-from hedgerow.plan.allocation.allocation import PARTS, Problem, rounded_shares
+from hedgerow.plan.allocation.allocation import PARTS, ByDepth, Problem, rounded_shares
 from hedgerow.plan.cuboids import All, whole_cuboids
 from hedgerow.plan.joint import shape_of_tree
 
@@ -48,7 +48,7 @@ class Means(ABC):
     @property
     def ends(self) -> Int64:
         """Where the groups of shares begin, but for the first."""
-        return np.zeros(0, dtype=np.int64)
+        return int64_zeros(0)
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class Means(ABC):
     def variances(self, shares: Float64) -> tuple[Float64, Back]:
         """Return the variances, coarsest cuboid first, and what turns derivatives by them back."""
 
-    def total(self, shares: Float64, weights: Float64) -> tuple[float, Float64]:
+    def total(self, shares: Float64, weights: Float64) -> WithGradient:
         """Return a weighted sum of the variances, and its derivatives by shares."""
         variances, back = self.variances(shares)
         return float(weights @ variances), back(weights)
@@ -101,7 +101,7 @@ class Means(ABC):
     def priced(self, costs: Float64) -> "Means":
         """Return those where a share of a cuboid costs so much of the budget: float64 (cuboids)."""
 
-    def paid(self, shares: Float64, costs: Float64) -> tuple[Float64, Float64]:
+    def paid(self, shares: Float64, costs: Float64) -> FloatPair:
         """Return the shares, and those of cuboids, where a share costs 1, of some that are priced.
 
         Args:
@@ -130,7 +130,7 @@ class Means(ABC):
             start[list(out)] = 0.0
             yield start / start.sum()
 
-    def rounded(self, shares: Float64, parts: int = PARTS) -> list[tuple[Part, ...]]:
+    def rounded(self, shares: Float64, parts: int = PARTS) -> list[ByDepth]:
         """Return the shares of each group in multiples of 1/10,000, or of other parts.
 
         A share below half of that is none, where that may be: it would cost more than it tells.
@@ -139,7 +139,7 @@ class Means(ABC):
         kept = np.where(is_small, 0.0, np.maximum(shares, 1 / parts))
         return [rounded_shares(group, parts) for group in np.split(kept, self.ends)]
 
-    def exact(self, problem: Problem, rounded: list[tuple[Part, ...]]) -> tuple[Part, ...]:
+    def exact(self, problem: Problem, rounded: list[ByDepth]) -> ByDepth:
         """Return one share or None for each cuboid, summing to exactly 1, from those of groups."""
         del problem
         return rounded[0]
@@ -160,7 +160,7 @@ class Along(Means):
     """
 
     shapes: Shapes
-    depths: tuple[int, ...]
+    depths: Sizes
     unit: Float64
     combine: bool
     power: int
@@ -273,7 +273,7 @@ class Along(Means):
 
         return np.concatenate([v.ravel() for v in each]), back
 
-    def total(self, shares: Float64, weights: Float64, public: int = -1) -> tuple[float, Float64]:
+    def total(self, shares: Float64, weights: Float64, public: int = -1) -> WithGradient:
         """Return a weighted sum of mean variances and its derivatives, by one pass for both."""
         if self.by_class:
             return Means.total(self, shares, weights)
@@ -284,7 +284,7 @@ class Along(Means):
         )
         return value, self._by_share(gradient, shares)
 
-    def rounded(self, shares: Float64, parts: int = PARTS) -> list[tuple[Part, ...]]:
+    def rounded(self, shares: Float64, parts: int = PARTS) -> list[ByDepth]:
         """Return the shares in multiples of 1/10,000 or other parts, one of each above 0."""
         return [rounded_shares(shares, parts)]
 

@@ -6,12 +6,11 @@ bound; p grows, and then multipliers make the stand-ins exact (`hedgerow.plan.al
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, WithGradient
 from hedgerow.plan.allocation.allocation import FINE_PARTS, PARTS
 from hedgerow.plan.allocation.means import Means
 
@@ -35,16 +34,16 @@ class Objective(ABC):
     """
 
     sharp: float = 1.0
-    parts: ClassVar[int] = FINE_PARTS
+    parts = FINE_PARTS
 
-    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+    def at(self, means: Means, shares: Float64) -> WithGradient:
         """Return the smooth function, and its derivatives by shares."""
         variances, back = means.variances(shares)
         value, slope = self.smooth(variances)
         return value, back(slope)
 
     @abstractmethod
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the smooth function of variances, and its derivatives by them."""
 
     @abstractmethod
@@ -68,14 +67,14 @@ class Total(Objective):
         costs: float64 (variances).
     """
 
-    parts: ClassVar[int] = PARTS
+    parts = PARTS
     costs: Float64
 
-    def at(self, means: Means, shares: Float64) -> tuple[float, Float64]:
+    def at(self, means: Means, shares: Float64) -> WithGradient:
         """Return the sum, and its derivatives by shares."""
         return means.total(shares, self.costs)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the sum, and its derivatives."""
         return self.reached(variances), self.costs
 
@@ -111,7 +110,7 @@ class Largest(Objective):
         with np.errstate(divide="ignore"):
             return self.logs + self.sharp * np.log(self.costs * variances)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return the p-norm, and its derivatives."""
         terms = self._terms(variances)
         norm = float(np.exp(logsumexp(terms) / self.sharp))
@@ -171,11 +170,11 @@ class Within(Objective):
         spread = np.maximum.reduceat(logs, self.first) - np.minimum.reduceat(logs, self.first)
         return float(spread.max())
 
-    def _ends(self, variances: Float64) -> tuple[Float64, Float64]:
+    def _ends(self, variances: Float64) -> FloatPair:
         logs = self.sharp * np.log(variances[self.chosen])
         return self.high + logs, self.low - logs - self.sharp * self.bound
 
-    def _penalties(self, variances: Float64) -> tuple[Float64, Float64]:
+    def _penalties(self, variances: Float64) -> FloatPair:
         """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
         penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
         times = np.diff(self.first, append=len(self.chosen))
@@ -187,7 +186,7 @@ class Within(Objective):
             slope = slope + sign * shown / np.repeat(sums, times)
         return penalty, slope
 
-    def _pairs(self, variances: Float64) -> tuple[float, Float64]:
+    def _pairs(self, variances: Float64) -> WithGradient:
         """Return ln ΣP, and its derivatives by p times the logarithms of chosen variances."""
         penalty, slope = self._penalties(variances)
         most = penalty.max()
@@ -195,7 +194,7 @@ class Within(Objective):
         whole, times = shown.sum(), np.diff(self.first, append=len(self.chosen))
         return float(most + np.log(whole)), slope * np.repeat(shown / whole, times)
 
-    def smooth(self, variances: Float64) -> tuple[float, Float64]:
+    def smooth(self, variances: Float64) -> WithGradient:
         """Return F (1 + ΣP/p), or (ΣP)^(1/p), and its derivatives."""
         whole, by_logs = self._pairs(variances)
         slope = np.zeros(len(variances))

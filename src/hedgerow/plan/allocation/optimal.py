@@ -10,7 +10,7 @@ against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from hedgerow.arrays import Float64
 from hedgerow.declared import either
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
+    ByDepth,
     Importance,
     Problem,
     Relative,
@@ -90,7 +91,7 @@ class Optimal:
         [0.1907, 0.2698, 0.5395]
     """
 
-    name: ClassVar[str] = "optimal"
+    name = "optimal"
     importance: Importance = None
     prior: Prior | None = None
     objective: ObjectiveName | None = None
@@ -104,7 +105,7 @@ class Optimal:
         check_prior(self.prior)
         object.__setattr__(self, "importance", checked_importance(self.importance))
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return the optimum in multiples of 1/10,000, or of finer parts (`Objective.parts`).
 
         Raises:
@@ -145,7 +146,7 @@ class Optimal:
             return None
         return least_in_cases(*self._program(problem), problem.cases)
 
-    def _before_estimation(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def _before_estimation(self, problem: Problem) -> ByDepth:
         """Return the shares of the least error of noisy counts along a chain."""
         measured, levels = levels_of(problem, self.importance, self.prior)
         depths = [problem.depths[i] for i in measured]
@@ -158,7 +159,7 @@ class Optimal:
         else:
             budgets = _optimum(levels, float(problem.budget.rho))
         shares = dict(zip(measured, rounded_shares(budgets), strict=True))
-        return tuple(shares.get(i) for i in range(len(problem.depths)))
+        return tuple(map(shares.get, range(len(problem.depths))))
 
 
 def means_of(problem: Problem, importance: Float64) -> Means:

@@ -18,9 +18,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.optimize import brentq, minimize
 
-from hedgerow.arrays import Float64, Int64
-from hedgerow.plan.allocation.allocation import FINE_PARTS, Problem
-from hedgerow.plan.allocation.means import Means, Part
+from hedgerow.arrays import Float64, Int64, WithGradient
+from hedgerow.plan.allocation.allocation import FINE_PARTS, ByDepth, Problem
+from hedgerow.plan.allocation.means import Means
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
 
 ACCURACY, ROUGH = 1e-10, 1e-3
@@ -52,7 +52,7 @@ UNPROVED = {
     "facts": "public facts change which cells there are",
 }
 
-Function = Callable[[Float64], tuple[float, Float64]]
+Function = Callable[[Float64], WithGradient]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +149,7 @@ def least_in_cases(
 
 def shares_of_least(
     problem: Problem, means: Means, objective: Objective, importance: Float64
-) -> tuple[Part, ...]:
+) -> ByDepth:
     """Return exact shares of a problem's cuboids at which an objective is least but for rounding.
 
     Where one case of a unit's change becomes dearer than the other no objective is flat.
@@ -219,12 +219,12 @@ class Lifted:
         """Return the y of some shares."""
         return np.maximum(shares - self.floor, 0.0)
 
-    def slopes(self, y: Float64) -> tuple[float, Float64]:
+    def slopes(self, y: Float64) -> WithGradient:
         """Return F, and its derivatives by the shares of each group."""
         value, gradient = self.objective.at(self.means, self.shares(y))
         return value, (1 - LEAST_SHARE) * gradient
 
-    def __call__(self, y: Float64) -> tuple[float, Float64]:
+    def __call__(self, y: Float64) -> WithGradient:
         """Return the lifted objective, and its derivatives by y."""
         power, sums = self.means.power, self.sums(y)
         if sums.min() <= 0:
@@ -272,7 +272,7 @@ class Lifted:
             return descended(self, y, 1e-5 / sharp**0.5, accuracy)
         roots = np.sqrt(np.maximum(y, 1e-12))  # in whose units curvatures are alike
 
-        def in_roots(z: Float64) -> tuple[float, Float64]:
+        def in_roots(z: Float64) -> WithGradient:
             value, gradient = self(z * roots)
             return value, gradient * roots
 

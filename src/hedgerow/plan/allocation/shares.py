@@ -10,7 +10,7 @@ from typing import ClassVar, cast
 from hedgerow.arrays import Levels
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
-from hedgerow.plan.allocation.allocation import Problem, of_whole
+from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
 from hedgerow.plan.prior import Prior
 from hedgerow.plan.workload import repeated
 from hedgerow.tables.tree import Tree
@@ -44,7 +44,7 @@ class Shares:
         (Fraction(1, 2), Fraction(1, 2))
     """
 
-    name: ClassVar[str] = "shares"
+    name = "shares"
     prior: ClassVar[Prior | None] = None
     given: tuple[Fraction, ...] | ByAxis | ByCuboid
 
@@ -66,7 +66,7 @@ class Shares:
         _check_sum("share", list(by_cuboid.values()))
         object.__setattr__(self, "given", by_cuboid)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share or None for each of `Problem.cuboids`.
 
         Raises:
@@ -168,7 +168,7 @@ class QueryShares:
         ['1/5', '3/5']
     """
 
-    name: ClassVar[str] = "shares"
+    name = "shares"
     prior: ClassVar[Prior | None] = None
     levels: Mapping[str, Fraction]
     queries: Mapping[str, Mapping[str, Fraction]]
@@ -195,7 +195,7 @@ class QueryShares:
         object.__setattr__(self, "levels", by_level)
         object.__setattr__(self, "queries", by_query)
 
-    def shares(self, problem: Problem) -> tuple[Fraction | None, ...]:
+    def shares(self, problem: Problem) -> ByDepth:
         """Return one share or None for each of `Problem.cuboids`, summing to exactly 1.
 
         Raises:
@@ -261,8 +261,7 @@ def _levels(tree: Tree, name: str, where: str) -> Levels:
     levels: dict[str, list[str]] = {}
     for axis in tree.axes:
         for level in axis.levels:
-            dotted = level if len(tree.axes) == 1 else f"{axis.name}.{level}"
-            levels.setdefault(level, []).append(dotted)
+            levels.setdefault(level, []).append(tree.level_name(axis, level))
     full = {way: [way] for ways in levels.values() for way in ways} | levels
     words = re.split(r"\s*[×*]\s*|\s+x\s+", name[:1000])
     for word in words:

@@ -16,13 +16,13 @@ the number of cells, and the bound S² is the least total itself (docs/proofs/le
 least error of any estimates").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, FloatArrays, OfCuboids, OtherCuboids
 from hedgerow.errors import PlanError
 from hedgerow.plan.efficiency.traces import ONE_CELL
 from hedgerow.tables.tree import Tree
@@ -50,12 +50,12 @@ class Even:
     """
 
     cells: float
-    sizes: tuple[Float64, ...]
+    sizes: FloatArrays
     importance: Float64
-    places: Mapping[Levels, Levels]
+    places: OtherCuboids
 
     @classmethod
-    def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "Even":
+    def of(cls, tree: Tree, importance: OfCuboids) -> "Even":
         """Return those of a tree.
 
         Raises:
@@ -64,10 +64,7 @@ class Even:
         """
         if tree.leaves == 1:
             raise PlanError(ONE_CELL)
-        each = [
-            np.unique([float(axis.size(k)) for k in range(axis.depth + 1)], return_inverse=True)
-            for axis in tree.axes
-        ]
+        each = [np.unique(list(map(float, axis.sizes)), return_inverse=True) for axis in tree.axes]
         places = {
             levels: tuple(int(at[k]) for (_, at), k in zip(each, levels, strict=True))
             for levels in importance
@@ -77,7 +74,7 @@ class Even:
             dense[place] += importance[levels]
         return cls(float(tree.leaves), tuple(sizes for sizes, _ in each), dense, places)
 
-    def least(self, *, single: bool, moved: bool) -> tuple[float, dict[Levels, float], float]:
+    def least(self, *, single: bool, moved: bool) -> tuple[float, OfCuboids, float]:
         """Return the least total, each cuboid's part of it, and its slack (`LeastTotal`).
 
         Weights are searched for by w ← w (∂/∂w)², scaled; S is concave, and Σ w ∂/∂w its half, so

@@ -17,7 +17,7 @@ program (``tests/acceptance/efficiency.py``) these bounds are up to 4 % low alon
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids, runs
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -57,13 +57,11 @@ class LeastTotal:
     """
 
     total: float
-    by_cuboid: Mapping[Levels, float]
+    by_cuboid: OfCuboids
     slack: float | None = None
 
 
-def least_total(
-    tree: Tree, importance: Mapping[Levels, float], pairs: Sequence[Pairs]
-) -> LeastTotal:
+def least_total(tree: Tree, importance: OfCuboids, pairs: Sequence[Pairs]) -> LeastTotal:
     """Return a lower bound of the importance-weighted squared error, for neighbours of one record.
 
     The price is max xᵢᵢ where neighbours come or go, max (eᵢ - eⱼ)ᵀ X (eᵢ - eⱼ) where they move,
@@ -96,7 +94,7 @@ def least_total(
 
 
 def _problems(
-    tree: Tree, importance: Mapping[Levels, float]
+    tree: Tree, importance: OfCuboids
 ) -> Iterator[Callable[[], "_AxisProblem | _Products"]]:
     """Yield what bounds are had of: all cuboids, or some, as the others' errors are not below 0."""
     chain = {levels: (t,) for t, levels in enumerate(tree.chain)}
@@ -128,17 +126,17 @@ class _AxisProblem:
     """
 
     branches: Branches
-    other_sizes: tuple[Int64, ...]
+    other_sizes: IntArrays
     importance: Float64
-    places: Mapping[Levels, Levels]
+    places: OtherCuboids
 
     @classmethod
     def of(
         cls,
         families: Sequence[Int64],
-        other_sizes: tuple[Int64, ...],
-        importance: Mapping[Levels, float],
-        places: Mapping[Levels, Levels],
+        other_sizes: IntArrays,
+        importance: OfCuboids,
+        places: OtherCuboids,
     ) -> "_AxisProblem":
         """Return the problem of one axis, by its families, beside others."""
         if (spaces := prod(map(len, other_sizes))) > MOST_SPACES:
@@ -150,7 +148,7 @@ class _AxisProblem:
         return cls(Branches.of(families), other_sizes, dense, complete)
 
     @classmethod
-    def along(cls, tree: Tree, importance: Mapping[Levels, float], first: int) -> "_AxisProblem":
+    def along(cls, tree: Tree, importance: OfCuboids, first: int) -> "_AxisProblem":
         """Return the problem along an axis; of others whose families differ, total and leaves."""
         others = [a for a in range(len(tree.axes)) if a != first]
         kept = {a: _alike(tree.axes[a]) for a in others}
@@ -257,7 +255,7 @@ class _AxisProblem:
 def _rounded(numbers: Float64) -> Float64:
     """Return numbers without their last digits, each of its own size: none becomes much larger."""
     mantissa, exponent = np.frexp(numbers)
-    return np.asarray(np.ldexp(np.round(mantissa, 13), exponent))
+    return np.ldexp(np.round(mantissa, 13), exponent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,11 +290,11 @@ class _Products:
     """
 
     axes: tuple[_AxisProblem, ...]
-    importance: Mapping[Levels, float]
-    names: Mapping[Levels, Levels]
+    importance: OfCuboids
+    names: OtherCuboids
 
     @classmethod
-    def of(cls, tree: Tree, importance: Mapping[Levels, float]) -> "_Products":
+    def of(cls, tree: Tree, importance: OfCuboids) -> "_Products":
         several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
         given, axes = defaultdict[Levels, float](float), list[_AxisProblem]()
@@ -335,7 +333,7 @@ class _Products:
         alike = prod(float(axis.branches.leaves @ axis.weight**2) for axis in self.axes)
         return LeastTotal(2 / (1 - alike) * max(total - sqrt(largest), 0.0) ** 2, {})
 
-    def _errors(self, total: float, traces: Mapping[Levels, float]) -> dict[Levels, float]:
+    def _errors(self, total: float, traces: OfCuboids) -> OfCuboids:
         """Return the squared errors by cuboid where g is a product, and none elsewhere."""
         ratios = [
             g / prod(axis.importance[k] for axis, k in zip(self.axes, levels, strict=True))
@@ -381,7 +379,6 @@ def _families_of_chain(tree: Tree) -> list[Int64]:
             break
         check_families(sum(map(len, families)) + int(own.sum()))
         first = tree.axes[axis].child_start[level - 1][at[axis]]
-        within = np.arange(int(own.sum())) - np.repeat(np.cumsum(own) - own, own)
         at = [np.repeat(codes, own) for codes in at]
-        at[axis] = np.repeat(first, own) + within
+        at[axis] = runs(first, own)
     return families

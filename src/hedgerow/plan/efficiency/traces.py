@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, starts_of
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -63,7 +63,7 @@ class Branches:
     start: Int64
     leaves: Int64
     top: Int64
-    merged: tuple[int, ...]
+    merged: Sizes
 
     @classmethod
     def of(cls, families: Sequence[Int64]) -> "Branches":
@@ -81,7 +81,7 @@ class Branches:
         if len(kept) == 1:
             kept.append(np.ones(int(kept[0][0]), np.int64))
             merged = tuple(2 if t else 0 for t in merged)
-        start = np.cumsum([0, *map(len, kept[1:])])
+        start = starts_of(kept[1:])
         parents = [
             np.repeat(np.arange(len(sizes)), sizes) + (start[t - 1] if t else 0)
             for t, sizes in enumerate(kept[:-1])
@@ -199,10 +199,10 @@ def root_of(
 def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and down again
     span: tuple[int, int],
     points: Float64,
-    tree: tuple[Int64, Int64, Int64],
+    tree: IntTriple,
     problem: tuple[Float64, Float64, Float64, Float64],
     pairs: tuple[float, float, float],
-    out: tuple[Float64, Float64, Float64],
+    out: FloatTriple,
 ) -> None:
     """Add up log det(I + LG/t) and its derivatives at some points t, weighted for the integral."""
     # Up: F of a subtree is 1ᵀ(D⁻¹ + G/t)⁻¹1 over its leaves, r the sum of the children's, and a

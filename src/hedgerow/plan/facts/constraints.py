@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, runs
+from hedgerow.arrays import Int64, IntPair, int64_zeros, runs
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
@@ -55,7 +55,7 @@ class Constraints:
     group_axis: int | None
     group_of: Int64
     zeros: Flags
-    has: tuple[Int64, Int64] | None
+    has: IntPair | None
     bounds: tuple[Bounds, ...]
     least: int
     most: int
@@ -75,9 +75,7 @@ class Constraints:
         """What the facts leave together, in a sentence."""
         return f"Together, {self.open_cells:,} of {self.cells:,} finest cells may hold records."
 
-    def at_leaves(
-        self, number: int, axis: AxisShape
-    ) -> tuple[tuple[Int64, Int64] | None, tuple[Bounds, ...]]:
+    def at_leaves(self, number: int, axis: AxisShape) -> tuple[IntPair | None, tuple[Bounds, ...]]:
         """Return ``has`` and ``bounds`` with the leaves of an axis for groups.
 
         Args:
@@ -137,7 +135,7 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
         if isinstance(fact, Zeros):
             zeros |= _by_rule(fact, leaves)
         elif not fact.level and fact.zeros is not None:
-            nowhere = np.zeros(len(fact.frame), dtype=np.int64)
+            nowhere = int64_zeros(len(fact.frame))
             zeros |= ~Placed(fact, 0, nowhere, *combinations(fact, leaves)).may_hold(1)[0]
     placed = PlacedTables.of(
         tree, [table for table in rows if table.level or table.numbers], leaves

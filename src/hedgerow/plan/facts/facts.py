@@ -9,7 +9,7 @@ invariants (`hedgerow.plan.cuboids.Invariant`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
@@ -205,11 +205,14 @@ def _as_in_release(frame: pl.DataFrame, also: Mapping[str, tuple[Axis, str]]) ->
     return frame
 
 
-Fact: TypeAlias = Zeros | PublicRows
+Fact = Zeros | PublicRows
 """A public fact as a plan keeps it."""
 
 
-def read_facts(tree: Tree, public: Sequence[Fact | PublicTable]) -> tuple[Fact, ...]:
+Facts = tuple[Fact, ...]
+
+
+def read_facts(tree: Tree, public: Sequence[Fact | PublicTable]) -> Facts:
     """Return the public facts of a plan, with the rows of public tables read.
 
     Raises:
@@ -227,8 +230,8 @@ def read_facts(tree: Tree, public: Sequence[Fact | PublicTable]) -> tuple[Fact, 
 
 
 def described_facts(
-    tree: Tree, described: Sequence[Mapping[str, Any]], rows_of: Callable[[int], pl.DataFrame]
-) -> tuple[Fact, ...]:
+    tree: Tree, described: Sequence[Json], rows_of: Callable[[int], pl.DataFrame]
+) -> Facts:
     """Return the facts that `to_dict` of each described.
 
     Args:

@@ -17,11 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers, starts_among
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -32,10 +31,10 @@ MOST_NAMED = 6
 PART, WHOLE = 1, 2
 """Of the open cells of a group a cell of a cuboid has some, or all."""
 
-Pattern: TypeAlias = tuple[tuple[int, int], ...]
+Pattern = tuple[tuple[int, int], ...]
 """The groups that a cell of a cuboid has a part of, each with `PART` or `WHOLE`."""
 
-FixedCounts: TypeAlias = Mapping[Levels, tuple[int, int]]
+FixedCounts = Mapping[Levels, tuple[int, int]]
 """By cuboid how many counts are fixed, and how many may hold records at all."""
 
 
@@ -74,7 +73,7 @@ def fixed_counts(
     return counts
 
 
-def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float64, Float64]]:
+def _tightened(support: Support, root: tuple[float, float]) -> list[FloatPair]:
     """Return the bounds of the rows of every level, whose sum is bounded too (records)."""
     above = np.array([root[0]]), np.array([root[1]])
     bounds = []
@@ -87,7 +86,7 @@ def _tightened(support: Support, root: tuple[float, float]) -> list[tuple[Float6
 
 def _below(
     low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Int64
-) -> tuple[Float64, Float64]:
+) -> FloatPair:
     """Return the bounds of rows, tightened by the rows above: whole numbers, exact below 2⁵³."""
     rows, endless = len(low_above), np.isinf(high)
     finite = np.where(endless, 0, high)
@@ -119,8 +118,8 @@ class Rows:
         """Return the rows of a level, which the support has node by node."""
         group, first = support.group[level], support.start[level]
         order = np.argsort(group, kind="stable")
-        node = np.repeat(np.arange(len(first) - 1), np.diff(first))
-        start = np.searchsorted(group[order], np.arange(support.groups + 1))
+        node = run_numbers(first)
+        start = starts_among(group[order], support.groups)
         return cls(node[order], low[order], high[order], start)
 
     def counted(self, patterns: Counter[Pattern]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, int64_zeros
 from hedgerow.errors import PlanError, shorten
 from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.limits import LARGEST_LEAF
@@ -96,7 +96,7 @@ class PublicRows:
     def low(self) -> Int64:
         """The least counts: int64 (rows), records."""
         if self.at_least is None:
-            return np.zeros(len(self.frame), dtype=np.int64)
+            return int64_zeros(len(self.frame))
         return self.frame[self.at_least].to_numpy()
 
     @property

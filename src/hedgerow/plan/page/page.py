@@ -7,10 +7,10 @@ from string import Template
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, FloatPair
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.envelope import NormalEnvelope
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Document, attribute, document, part, shown, spoken, table
 from hedgerow.plan.allocation.allocation import levels_apart
 from hedgerow.plan.cost import off_the_chain
@@ -27,12 +27,14 @@ from hedgerow.plan.page.protected import (
     protected,
     publisher,
     units,
+    words_of,
 )
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import EpsilonDelta, float_above
 from hedgerow.privacy.ledger.records import Standing
+from hedgerow.tables.axis import Axis
 from hedgerow.text import Json, format_rounded_up, visible
 
 SCRIPTS = ("solver.js", "accountant.js", "points.js", "signing.js", "criteria.js", "page.js")
@@ -84,13 +86,11 @@ def planning_page(
     Raises:
         BudgetError: the release has no price in the account.
     """
-    say = catalogue(plan.description.language)
+    say = words_of(plan)
     least = least_of(plan)
     budgets = Budgets.of(plan) if least is None else Budgets.of(plan).including(value_of(least))
     facts = _facts(plan, say, standing, budgets, estimator) | {"trials": _trials(plan, simulated)}
-    title = plan.description.title or " × ".join(
-        plan.description.axis_label(axis) for axis in plan.tree.axes
-    )
+    title = plan.description.title or " × ".join(map(plan.description.axis_label, plan.tree.axes))
     body = Template(spoken(part("hedgerow.plan.page", "page.html"), say)).substitute(
         publisher=publisher(plan),
         kicker=say("planning.kicker_of_table" if has_list_of_table(plan) else "planning.kicker"),
@@ -147,7 +147,7 @@ def _facts(
         "solver": solver,
         "points": points,
         "rows": rows,
-        "axes": [_axis(plan, axis, say) for axis in range(len(plan.tree.axes))],
+        "axes": [_axis(plan, axis, say) for axis in plan.tree.axes],
         "form": "list" if plan.is_chain else "names",
         "named": [name for name, what in plan.cuboids.items() if isinstance(what, Measured)],
         "last": open_rows[-1]["place"],
@@ -195,9 +195,9 @@ def _quantile(plan: Plan) -> float:
     return max(NormalEnvelope(1.0).quantile(CONFIDENCE_MISS), *each)
 
 
-def _axis(plan: Plan, number: int, say: Catalogue) -> Json:
+def _axis(plan: Plan, axis: Axis, say: Catalogue) -> Json:
     """Return an axis with the levels that can have a share: those that are not of only children."""
-    axis, described = plan.tree.axes[number], plan.description
+    described = plan.description
     kept = (axis.levels[k - 1] for k in levels_apart(axis)[1:])
     labels = [visible(described.level_label(axis, level)) for level in kept]
     name = visible(described.axis_label(axis))
@@ -234,7 +234,7 @@ def _give_sizes(plan: Plan, rows: Sequence[Json]) -> bool:
     return len(known) == len(rows)
 
 
-def _sizes(prior: Prior, depth: int) -> tuple[Float64, Float64]:
+def _sizes(prior: Prior, depth: int) -> FloatPair:
     """Return the counts above 0 of a depth, and how many nodes have each."""
     counts, times = prior.values(depth, 0)
     return counts[counts > 0].astype(np.float64), times[counts > 0].astype(np.float64)

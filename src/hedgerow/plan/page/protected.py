@@ -1,20 +1,25 @@
 """Who a plan protects, between which tables, in the language of its pages."""
 
-from hedgerow.pages.catalogue import catalogue
+from hedgerow.pages.catalogue import Catalogue, catalogue
 from hedgerow.pages.markup import shown
 from hedgerow.plan.facts.fixed import MOST_NAMED
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.neighbours import AddRemove
 
 
+def words_of(plan: Plan) -> Catalogue:
+    """Return the texts of the pages of a plan, in the language of its description."""
+    return catalogue(plan.description.language)
+
+
 def units(plan: Plan) -> str:
     """Return what a count counts, in the plural: text, the one word for it on a whole page."""
-    return plan.description.unit or catalogue(plan.description.language)("release.records")
+    return plan.description.unit or words_of(plan)("release.records")
 
 
 def one(plan: Plan) -> str:
     """Return whoever or whatever is protected, one of them: text."""
-    say, m, unit = catalogue(plan.description.language), plan.neighbours.contributions, ""
+    say, m, unit = words_of(plan), plan.neighbours.contributions, ""
     key = "one_many" if m > 1 else "one_of" if plan.description.unit else "one_record"
     if plan.neighbours.unit:
         key, unit = "one_named", plan.neighbours.unit
@@ -23,7 +28,7 @@ def one(plan: Plan) -> str:
 
 def protected(plan: Plan) -> str:
     """Return who is protected from what, in a sentence: text."""
-    say, relation = catalogue(plan.description.language), plan.neighbours
+    say, relation = words_of(plan), plan.neighbours
     m, unit = relation.contributions, relation.unit
     if isinstance(relation, AddRemove):
         key = "add_remove_unit" if unit else "add_remove_many" if m > 1 else "add_remove"
@@ -34,16 +39,13 @@ def protected(plan: Plan) -> str:
     else:
         key = "replace_unit" if unit else "replace"
     values = {"unit": unit or say("release.promise.unit"), "one": one(plan), "units": units(plan)}
-    if plan.description.unit:
-        said = say(f"release.promise.of.{key}", m=m, **values)
-    else:
-        said = say(f"release.promise.{key}", m=m, **values)
-    return among(plan, said)
+    of = "of." if plan.description.unit else ""
+    return among(plan, say(f"release.promise.{of}{key}", m=m, **values))
 
 
 def agreed(plan: Plan) -> str:
     """Return what the tables agree on between which the promise holds: text, empty for any."""
-    say = catalogue(plan.description.language)
+    say = words_of(plan)
     return say.joined(
         [
             say("release.promise.list_of", axis=r.axis)
@@ -59,14 +61,14 @@ def among(plan: Plan, sentence: str, *, again: bool = False) -> str:
     named = agreed(plan)
     if not named:
         return sentence
-    say, key = catalogue(plan.description.language), "among_these" if again else "among"
+    say, key = words_of(plan), "among_these" if again else "among"
     sentence = f"{sentence[0].lower()}{sentence[1:]}"
     return say(f"release.promise.{key}", agreed=named, sentence=sentence)
 
 
 def not_hidden(plan: Plan) -> str:
     """Return what is public by declaration, and what public files fix, in sentences: text."""
-    say, restrictions = catalogue(plan.description.language), plan.protection.restrictions
+    say, restrictions = words_of(plan), plan.protection.restrictions
     named = {
         "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
         "lists": [r.axis for r in restrictions if r.level is None],
@@ -78,7 +80,7 @@ def not_hidden(plan: Plan) -> str:
 
 def fixed(plan: Plan) -> str:
     """Return which counts public files fix, and what that means, in a sentence: text."""
-    say, named = catalogue(plan.description.language), []
+    say, named = words_of(plan), []
     for levels, (counts, cells) in list(plan.fixed_counts.items())[:MOST_NAMED]:
         name = plan.label_of(levels)
         named.append(say("release.promise.fixed_of", fixed=counts, cells=cells, name=name))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.arrays import Complex128, Float64
+from hedgerow.arrays import Complex128, Float64, FloatPair
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.cumulant import cumulant
 
@@ -62,7 +62,7 @@ class Folded:
         """
         first, second = (self._below(tilt + shift, height) for shift in (0.0, 1.0))
         above = self.near + self.far * math.exp(-tilt * self.unit)
-        return np.asarray(self.unit * above / np.sqrt(first * second))
+        return self.unit * above / np.sqrt(first * second)
 
     def log_weight(self, tilts: Float64) -> Float64:
         """Return log w(c) at real c > 0."""
@@ -81,7 +81,7 @@ class Folded:
     def _below(self, tilt: float, height: Float64) -> Float64:
         real = tilt * self.unit
         wave = np.sin(np.minimum(height * self.unit, math.pi) / 2) ** 2
-        return np.asarray(math.expm1(-real) ** 2 + 4 * math.exp(-real) * wave)
+        return math.expm1(-real) ** 2 + 4 * math.exp(-real) * wave
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Smoothed:
 
     def _log_growth(self, tilts: Float64) -> Float64:
         """Return a bound of log k̂ at real s ≥ 0: sinh(y)/y ≤ e^(y²/6)."""
-        return np.asarray(self.FACTORS * (self.width * (tilts + 0.5)) ** 2 / 6)
+        return self.FACTORS * (self.width * (tilts + 0.5)) ** 2 / 6
 
     def _cosh(self, tilt: float) -> float:
         return math.cosh(self.width * (tilt + 0.5))
@@ -162,13 +162,13 @@ class Smoothed:
 
 def plain_log_weight(tilts: Float64) -> Float64:
     """Return log of 1/(c(c+1))."""
-    return np.asarray(-np.log(tilts) - np.log1p(tilts))
+    return -np.log(tilts) - np.log1p(tilts)
 
 
 def log_chernoff(tilts: Float64) -> Float64:
     """Return log of C(z) = z^z/(1+z)^(1+z), the maximum of (1 - e^-u) e^(-zu) over u ≥ 0."""
     positive = np.maximum(tilts, 1e-300)
-    return np.asarray(-positive * np.log1p(1 / positive) - np.log1p(positive))
+    return -positive * np.log1p(1 / positive) - np.log1p(positive)
 
 
 OfTilts = Callable[[Float64], Float64]
@@ -208,7 +208,7 @@ class Aliases:
         sides: of each side the heads, relative to e^(K(c) - cy), and the gaps.
     """
 
-    sides: tuple[tuple[Float64, Float64], ...]
+    sides: tuple[FloatPair, ...]
 
     def bound(self, period: float) -> float:
         """Return of the sum of all aliases for T = ``period``."""
@@ -233,7 +233,7 @@ def line_through_saddle(
 
     def height(tilts: Float64) -> Float64:
         exponents = cumulant(losses, tilts) - tilts * target + log_weight(tilts)
-        return np.asarray(exponents + _RESTRAINT * np.log(tilts) + _ROUNDING * tilts * abs(target))
+        return exponents + _RESTRAINT * np.log(tilts) + _ROUNDING * tilts * abs(target)
 
     low, high = _LOG_TILTS
     for _ in range(3):
@@ -257,7 +257,7 @@ def aliases(line: Line, log_chernoff: OfTilts) -> Aliases:
         moments = cumulant(line.losses, tilts)
         slack = 1e-12 * (np.abs(moments) + abs(at_tilt) + (tilts + tilt) * abs(line.target))
         across = (tilts - tilt) * line.target
-        return np.asarray(moments - at_tilt - across + log_chernoff(tilts) + slack)
+        return moments - at_tilt - across + log_chernoff(tilts) + slack
 
     right, left = tilt * (1 + np.geomspace(0.01, 100, 40)), tilt * np.linspace(0, 0.98, 40)
     return Aliases(((heads(right), right - tilt), (heads(left), tilt - left)))

@@ -8,7 +8,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Complex128, Float64, Int64
+from hedgerow.arrays import (
+    Bool,
+    Complex128,
+    Float64,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    int64_zeros,
+    runs,
+)
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -24,7 +33,7 @@ from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
 Wave = tuple[float, float]
 """Of one factor: |step| and times · sharpness."""
 
-Intervals = tuple[Float64, Float64]
+Intervals = FloatPair
 """Their lower and their upper ends."""
 Block = tuple[int, int]
 """The first node, and the one after the last."""
@@ -58,7 +67,7 @@ def surviving_nodes(
         Int64 in ascending order; None if they are more than ``most``, or too hard to find.
     """
     ordered = sorted((step, strength) for step, strength in waves if step * strength > 0)
-    surviving: list[Int64] = [np.zeros(0, dtype=np.int64)]
+    surviving: list[Int64] = [int64_zeros(0)]
     count = visited = 0
     waiting = [(block, room(*block)) for block in reversed(node_blocks(last))]
     while waiting and count <= most and visited < _MOST_BLOCKS:
@@ -114,7 +123,7 @@ def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) 
         return None
     source = np.repeat(np.arange(low.size), count)
     length = ((high - low) / count)[source]
-    start = low[source] + _ranks(count) * length
+    start = low[source] + runs(0, count) * length
     return start, start + length
 
 
@@ -212,13 +221,8 @@ def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64
     first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
     end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
     before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
-    count = np.maximum(end - np.maximum(first, before), 0)
-    return np.asarray(np.repeat(np.maximum(first, before), count) + _ranks(count))
-
-
-def _ranks(count: Int64) -> Int64:
-    """Return 0 .. count - 1 for each count, one after the other."""
-    return np.asarray(np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count))
+    fresh = np.maximum(first, before)
+    return runs(fresh, np.maximum(end - fresh, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +269,7 @@ def _sum(terms: Float64) -> float:
     return math.fsum(np.add.reduceat(terms, np.arange(0, terms.size, _BLOCK)))
 
 
-def _polar(product: Product, height: Float64) -> tuple[Float64, Float64, Float64]:
+def _polar(product: Product, height: Float64) -> FloatTriple:
     """Return modulus and angle of the product at each height, and a bound of its error.
 
     With u the unit round-off, the angle t · step, less its turns, is right to 7u|t · step|. It
@@ -345,4 +349,4 @@ def _multiply_coins(
 def _reduced(angle: Float64) -> Float64:
     """Return the angle less the nearest multiple of 2π."""
     turns = np.rint(angle / math.tau)
-    return np.asarray((angle - turns * math.tau) - turns * _TURN_REST)
+    return (angle - turns * math.tau) - turns * _TURN_REST

@@ -89,7 +89,7 @@ def _log_moment(loss: Loss, tilt: Float64) -> Float64:
     else:
         rate, shift, log_mass = _geometric_parts(loss)
         correction = log_mass + np.log(_geometric_sum(rate, shift, (1 + 2 * tilt) * rate).real)
-    return np.asarray(_exponent(loss, tilt) + correction)
+    return _exponent(loss, tilt) + correction
 
 
 def _exponent(loss: Loss, tilt: Float64) -> Float64:
@@ -104,7 +104,7 @@ def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
     fraction = centre - np.rint(centre)
     if sigma2 >= _POISSON_SIGMA2:
         first = 2 * math.exp(-2 * math.pi**2 * sigma2)
-        return np.asarray(np.log1p(first * np.cos(2 * math.pi * fraction)) - math.log1p(first))
+        return np.log1p(first * np.cos(2 * math.pi * fraction)) - math.log1p(first)
     weights = _narrow_weights(sigma2, fraction[..., None])
     at_zero = _narrow_weights(sigma2, np.zeros(1)).sum()
     return np.asarray(
@@ -114,7 +114,7 @@ def _log_theta_ratio(sigma2: float, centre: Float64) -> Float64:
 
 def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
     """Return e^(-((y-f)²-f²)/2σ²) at y = -9..9: tilted masses about the integer nearest to a."""
-    return np.asarray(np.exp(_ATOMS * (2 * fraction - _ATOMS) / (2 * sigma2)))
+    return np.exp(_ATOMS * (2 * fraction - _ATOMS) / (2 * sigma2))
 
 
 def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
@@ -233,4 +233,4 @@ def _neighbouring(rate: float, shift: int, falling: float) -> float:
 
 def _safe_log(values: Complex128) -> Complex128:
     """Return the logarithm, of 1e-30 where there is less: far below every bound of the error."""
-    return np.asarray(np.log(np.where(np.abs(values) < 1e-30, 1e-30, values)))
+    return np.log(np.where(np.abs(values) < 1e-30, 1e-30, values))

@@ -137,8 +137,7 @@ def _above(epsilon: Float64, mu: float, doubt: float) -> Float64:
     moved = epsilon - 2 * doubt
     moved -= 4e-16 * (np.abs(epsilon) + doubt)
     delta = gaussian_delta_above(moved, mu) if mu else -np.expm1(np.minimum(moved, 0.0))
-    above: Float64 = np.minimum(math.exp(min(doubt, 700.0)) * (1 + ROUND_OFF) * delta, 1.0)
-    return above
+    return np.minimum(math.exp(min(doubt, 700.0)) * (1 + ROUND_OFF) * delta, 1.0)
 
 
 def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
@@ -173,4 +172,4 @@ def _mills(x: Float64) -> Float64:
 
 def _mills_slope(x: Float64) -> Float64:
     """Return how fast Mills' ratio falls."""
-    return np.asarray(1 - x * _mills(x))
+    return 1 - x * _mills(x)

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, FloatPair
 from hedgerow.noise.loss import Bounds, LaplaceLoss, Loss, Losses, PairLoss
 from hedgerow.privacy.accountant.lattice_masses import ROUND, infinite
 
@@ -115,7 +115,7 @@ def _coin(loss: Loss, times: int) -> Coin | None:
     return None
 
 
-def _outcomes(coins: Sequence[Coin]) -> tuple[Float64, Float64]:
+def _outcomes(coins: Sequence[Coin]) -> FloatPair:
     """Return all sums of losses, and their chances."""
     sums, chances = np.zeros(1), np.ones(1)
     for rate, times in coins:

@@ -74,8 +74,7 @@ def saddle(losses: Losses, epsilon: float) -> Fraction:
     """
 
     def height(tilts: Float64) -> Float64:
-        rises: Float64 = cumulant(losses, tilts) - tilts * epsilon - np.log(tilts) - np.log1p(tilts)
-        return rises
+        return cumulant(losses, tilts) - tilts * epsilon - np.log(tilts) - np.log1p(tilts)
 
     return twelve_bits(lowest(height))
 

@@ -244,7 +244,7 @@ def charge_row(charge: Charge) -> tuple[str, str, str, str]:
 def read_charge(release_id: str, at: str, plan_hash: str, profile: str) -> Charge:
     """Return the charge that `charge_row` wrote."""
     facts = json.loads(profile)
-    done = Profile(tuple(_read_use(use) for use in facts["uses"]), is_worst=facts["is_worst"])
+    done = Profile(tuple(map(_read_use, facts["uses"])), is_worst=facts["is_worst"])
     return Charge(release_id, done, plan_hash, datetime.fromisoformat(at))
 
 

@@ -8,12 +8,12 @@ Which way leads to them follows from the plan's design (`answers_of`).
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import CellNumbers, Float64, Int64, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
@@ -24,7 +24,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import check_stored
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, released_columns
@@ -37,7 +37,7 @@ Own = TypeVar("Own", bound=Design)
 Covariances = Callable[[Sequence[tuple[Levels, int]]], Float64]
 """Of cells, each a cuboid and a row there: float64 (cells, cells), records²."""
 
-Again = tuple[dict[Levels, Nodes], Covariances | None]
+Again = tuple[NodesOf, Covariances | None]
 """Nodes of cuboids, estimated by another method; of least squares also their covariances."""
 
 Answer = tuple[Int64, Int64, Float64, Float64, CuboidErrors]
@@ -58,9 +58,9 @@ class Answers(ABC, Generic[Own]):
         plan: of the release.
     """
 
-    most_noisy: ClassVar[int] = MOST_NOISY_READ
-    of_all: ClassVar[str] = ""
-    reads: ClassVar[bool] = True
+    most_noisy = MOST_NOISY_READ
+    of_all = ""
+    reads = True
     plan: Plan
 
     @property
@@ -71,7 +71,7 @@ class Answers(ABC, Generic[Own]):
     # --- cells ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured cells of cuboids of the plan, with released counts and estimates.
 
         Args:
@@ -83,7 +83,7 @@ class Answers(ABC, Generic[Own]):
                 listed that were not measured.
         """
 
-    def listed(self, stored: Stored) -> dict[Levels, Nodes]:
+    def listed(self, stored: Stored) -> NodesOf:
         """Return the listed cells of cuboids with their estimates, whoever made their counts.
 
         Counts are taken as they are: they decide which cells were measured, where these are
@@ -99,7 +99,7 @@ class Answers(ABC, Generic[Own]):
         return {levels: nodes.take(np.flatnonzero(nodes.counts)) for levels, nodes in every.items()}
 
     @abstractmethod
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the measured cells of a cuboid and their noisy counts, in the order of tables."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels
+from hedgerow.arrays import CellNumbers, Float64, Int64, Levels, int64_zeros
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -32,7 +32,7 @@ from hedgerow.release.answers.measured_nodes import (
 from hedgerow.release.answers.sums import Sums
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.descent.layouts import EveryCell
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -51,7 +51,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     # --- cells ----------------------------------------------------------------------------------
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured nodes of depths, in tree order.
 
         Below survivors these are the nodes of depths that were measured, or are public, by their
@@ -74,7 +74,7 @@ class ChainAnswers(Answers[PlannedChain]):
             for depth, levels in by_depth.items()
         }
 
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the nodes of a depth that were measured, in tree order, and their noisy counts."""
         nodes, _ = measured_nodes(content.stored, self.design.outline, sum(levels))
         return nodes[-1].codes, content.measured[levels]
@@ -126,7 +126,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
-        counts, estimates = np.zeros(sums.many, dtype=np.int64), np.zeros(sums.many)
+        counts, estimates = int64_zeros(sums.many), np.zeros(sums.many)
         numbers, *told = self.answer(content, sums, tell_nobody)[:3]
         counts[numbers], estimates[numbers] = told
         return counts, estimates
@@ -143,7 +143,7 @@ class ChainAnswers(Answers[PlannedChain]):
         del on_fraction
         plan, tree = self.plan, self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
-        noisy = {levels: np.zeros(tree.cells(levels), dtype=np.int64) for levels in variances}
+        noisy = {levels: int64_zeros(tree.cells(levels)) for levels in variances}
         every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
         return _variances([sums], *every)[0]
 
@@ -155,7 +155,7 @@ class SumsAnswers(ChainAnswers):
         """Return None but for what is public: all sums tell of each bin."""
         return Answers.factors(self, content, levels, cells)
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return the total and all bins, decoded from the sums."""
         root, listed = stored.nodes[ROOT], stored.nodes[BINS]
         public = None if self.plan.public is None else int(root.counts.sum())
@@ -169,7 +169,7 @@ class SumsAnswers(ChainAnswers):
         if public is None:
             here = slice(len(cumulative) - len(root), None)  # none below a total of 0
             root = replace(root, estimate=cumulative[here], variance=errors.before[here])
-        counts = np.zeros(len(sums), dtype=np.int64)
+        counts = int64_zeros(len(sums))
         counts[listed.codes[0]] = listed.counts
         bins = decoded_bins(errors, cumulative, counts)
         return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}
@@ -216,7 +216,7 @@ def _groups(sums: Sums, keys: Int64) -> Iterable[Int64]:
     if (lookup := sums.lookup) is None:
         return [keys]
     node, cell = np.divmod(keys, sums.cells)
-    areas = lookup.partitions(sums.plan.tree.axes[lookup.axis].size(lookup.level))
+    areas = lookup.partitions(sums.area_nodes)
     return (np.where(area[node] < 0, -1, area[node] * sums.cells + cell) for area in areas)
 
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtri
 
-from hedgerow.arrays import Float64, Levels, Tables
+from hedgerow.arrays import Float64, Levels, Tables, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
@@ -56,7 +56,7 @@ class Law:
 
     def drawn(self, stream: Stream, run: int) -> Float64:
         """Return the noise of a run."""
-        whole = np.zeros(self.weight.size, dtype=np.int64)
+        whole = int64_zeros(self.weight.size)
         if self.mechanism is not None:
             self.mechanism.draw(stream, run * len(whole), whole)
         noise: Float64 = self.weight * whole.reshape(self.weight.shape)
@@ -138,7 +138,7 @@ def _errors_of_an_empty_table(
             f"{MOST_DRAWN:,} in all can be drawn; ask for fewer draws"
         )
     nobody = tuple(np.empty(0, dtype=np.int32) for _ in plan.tree.axes)
-    empty = Counts.from_leaves(plan.tree, nobody, np.empty(0, dtype=np.int64))
+    empty = Counts.from_leaves(plan.tree, nobody, int64_zeros(0))
     sources = (Drawn(empty, plan, key_of(f"{words}/{run}")) for run in range(pairs))
     return np.array([answers.whole_estimates(each, [levels])[levels] for each in sources])
 

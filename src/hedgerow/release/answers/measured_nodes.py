@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, Levels, run_starts
+from hedgerow.arrays import Int64, Levels, int64_zeros, run_starts
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.layers import Layer
@@ -16,6 +16,7 @@ from hedgerow.plan.chain import Outline
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.descent.nodes import (
     Nodes,
+    NodesOf,
     Noisy,
     Slices,
     by_cuboid,
@@ -32,7 +33,7 @@ Depths = tuple[list[Nodes], list[Layer]]
 
 def estimated(
     stored: Stored, outline: Outline, estimator: Estimator, *, again: bool = False
-) -> dict[Levels, Nodes]:
+) -> NodesOf:
     """Return the survivors of all cuboids, from noisy counts in memory.
 
     Args:
@@ -53,7 +54,7 @@ def estimated(
     return estimated_again(stored, Pass(flow))
 
 
-def estimated_again(stored: Stored, run: Pass) -> dict[Levels, Nodes]:
+def estimated_again(stored: Stored, run: Pass) -> NodesOf:
     """Return the survivors of all cuboids, by a pass over the noisy counts of a release.
 
     Raises:
@@ -99,9 +100,9 @@ def measured_nodes(stored: Stored, outline: Outline, last: int | None = None) ->
         codes, listed = families.every(None).codes, families.places(given.codes)
         if len(listed) < len(given):
             raise ReleaseError("a node is listed whose parent is not")
-        counts = np.zeros(len(codes[0]), dtype=np.int64)
+        counts = int64_zeros(len(codes[0]))
         counts[listed] = given.counts
-        sizes = np.zeros(len(above), dtype=np.int64)
+        sizes = int64_zeros(len(above))
         sizes[open_below] = np.diff(families.start)
         start = run_starts(sizes)
         nodes.append(replace(Nodes.unknown(codes), counts=counts))
@@ -141,7 +142,7 @@ def _layer(
         return Layer(counts, 0.0, family_start)
     levels = outline.tree.cuboid(depth)
     if levels not in stored.measured:
-        return Layer(np.zeros(len(counts), dtype=np.int64), np.inf, family_start)
+        return Layer(int64_zeros(len(counts)), np.inf, family_start)
     if len(stored.measured[levels]) != len(counts):
         raise uneven(outline.tree, levels)
     return Layer(stored.measured[levels], stored.variances[levels], family_start)

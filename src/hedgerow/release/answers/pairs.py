@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, Int64, IntPair
 from hedgerow.errors import TableError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.ratios import UNKNOWN, Ratios
@@ -165,7 +165,7 @@ def check_names(labels: Sequence[str], figures: Iterable[str]) -> None:
         )
 
 
-def _around(estimate: Float64, reach: int | Float64) -> tuple[Int64, Int64]:
+def _around(estimate: Float64, reach: int | Float64) -> IntPair:
     """Return the whole numbers within reach of estimates, the nearest one among them."""
     nearest = np.rint(estimate)
     low = np.minimum(np.ceil(estimate - reach), nearest)

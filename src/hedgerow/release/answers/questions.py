@@ -41,7 +41,6 @@ same of it. There are three ways to their errors.
 Of a table of a cube or of named cuboids that was measured at survivors there are counts alone.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -77,6 +76,7 @@ from hedgerow.release.directory.measurements import (
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import label_columns
 from hedgerow.tables.counts import label_nodes
+from hedgerow.text import TextByName
 
 
 def answers_of(plan: Plan) -> Answers[Any]:
@@ -144,7 +144,7 @@ def counts_of(
 
 def cuboid_of(
     content: Content,
-    levels: Mapping[str, str],
+    levels: TextByName,
     confidence: Confidence | None,
     on_fraction: OnFraction = tell_nobody,
 ) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from hedgerow.release.descent.jobs import OnFraction, tell_nobody
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import label_columns
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,7 @@ class RatioQuestion:
         area: with areas the code of the one that is the numerator, None for each.
     """
 
-    by: Mapping[str, str]
+    by: TextByName
     denominator: Any
     areas: Lookup | None = None
     area: object = None

@@ -16,13 +16,13 @@ cuboids, are independent, and a public count has no error; of others nothing is 
 correlation, and the widest set is told (`hedgerow.estimate.ratios`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, IntPair, int64_zeros, starts_of
 from hedgerow.declared import check_known
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
@@ -36,6 +36,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import cell_numbers
+from hedgerow.text import TextByName
 
 MOST_MEMBERS = 1 << 22
 """Nodes of all cells together whose covariances are found; larger ones get the widest sets."""
@@ -58,8 +59,8 @@ class SetPairs:
 
     @classmethod
     def of(
-        cls, plan: Plan, by: Mapping[str, str], where: tuple[int, int],
-        sets: Iterable[tuple[Int64, Int64]],
+        cls, plan: Plan, by: TextByName, where: tuple[int, int],
+        sets: Iterable[IntPair],
     ) -> "SetPairs":  # fmt: skip
         """Return pairs of sets: each int64 (nodes) of an axis's level, ascending.
 
@@ -89,8 +90,8 @@ class SetPairs:
                     f"pairs of areas that have more than {MOST_HELD:,} codes together are too "
                     f"many; name fewer areas, or a lookup of coarser codes"
                 )
-            pairs.append([number(nodes) for nodes in (first, second, *alone, both)])
-        start = np.cumsum([0, *map(len, members)])
+            pairs.append(list(map(number, (first, second, *alone, both))))
+        start = starts_of(members)
         areas = pl.Series("area", map(str, range(len(members))), dtype=pl.String)
         lookup = Lookup(*where, areas, start, np.concatenate(members))
         return cls(Sums(plan, by, lookup), np.array(pairs))
@@ -128,7 +129,7 @@ class SetPairs:
 
 def pairs_of_areas(
     content: Content,
-    by: Mapping[str, str],
+    by: TextByName,
     lookup: Lookup,
     pairs: Sequence[tuple[int, int | None]],
     on_fraction: OnFraction = tell_nobody,
@@ -145,8 +146,8 @@ def pairs_of_areas(
     Raises:
         ReleaseError: errors of these sums are unknown, or take too long.
     """
-    plan, axis = content.plan, content.plan.tree.axes[lookup.axis]
-    every = np.arange(axis.size(lookup.level))
+    plan, own = content.plan, Sums(content.plan, by, lookup)
+    every = np.arange(own.area_nodes)
     sets = [
         (lookup.members(one), every if other is None else lookup.members(other))
         for one, other in pairs
@@ -154,7 +155,6 @@ def pairs_of_areas(
     answered = SetPairs.of(plan, by, (lookup.axis, lookup.level), sets).answered(
         content, on_fraction
     )
-    own = Sums(plan, by, lookup)
     firsts = np.array([first for first, _ in pairs])
     return answered.labelled(
         own.labelled((firsts[:, None] * own.cells + np.arange(own.cells)).ravel())
@@ -163,8 +163,8 @@ def pairs_of_areas(
 
 def pairs_of_levels(
     content: Content,
-    numerator: Mapping[str, str],
-    denominator: Mapping[str, str],
+    numerator: TextByName,
+    denominator: TextByName,
     on_fraction: OnFraction = tell_nobody,
     *,
     all_cells: bool = False,
@@ -240,18 +240,24 @@ def area_numbers(
     return [(one, None if second is None else areas.index(second)) for one in firsts]
 
 
+def _finest(axis: Axis, fine: Groups, coarse: Groups) -> tuple[int, IntPair]:
+    """Return the finer of two levels, and of its nodes both groups: int64 (nodes)."""
+    level = max(fine.level, coarse.level)
+    nodes = np.arange(axis.size(level))
+    inside, outside = (
+        each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
+    )
+    return level, (inside, outside)
+
+
 def _above(axis: Axis, fine: Groups, coarse: Groups) -> Int64:
     """Return of each group the coarser one that contains it: int64 (groups).
 
     Raises:
         ReleaseError: one is in several.
     """
-    level = max(fine.level, coarse.level)
-    nodes = np.arange(axis.size(level))
-    inside, outside = (
-        each.number[axis.nodes_above(each.level, level, nodes)] for each in (fine, coarse)
-    )
-    above = np.zeros(fine.many, dtype=np.int64)
+    _, (inside, outside) = _finest(axis, fine, coarse)
+    above = int64_zeros(fine.many)
     above[inside] = outside
     if (above[inside] != outside).any():
         raise ReleaseError(
@@ -266,20 +272,15 @@ def _nested(fine: Sums, coarse: Groups, axis: int) -> SetPairs | None:
 
     Nor where errors of sums over such sets are unknown, or take too long.
     """
-    plan, own, tree = fine.plan, fine.groups[axis], fine.plan.tree
-    where = axis, max(own.level, coarse.level)
-    nodes = np.arange(tree.axes[axis].size(where[1]))
-    inside, outside = (
-        each.number[tree.axes[axis].nodes_above(each.level, where[1], nodes)]
-        for each in (own, coarse)
-    )
+    plan, own, along = fine.plan, fine.groups[axis], fine.plan.tree.axes[axis]
+    level, (inside, outside) = _finest(along, own, coarse)
     groups, containing = _members(inside, own.many), _members(outside, coarse.many)
     sets = [(nodes, containing[outside[nodes[0]]]) for nodes in groups]
     cells = fine.cells // own.many
     if sum(len(whole) for _, whole in sets) > MOST_MEMBERS or 3 * len(sets) * cells > MOST_SUMS:
         return None
-    by = {name: each for name, each in fine.by.items() if name != tree.axes[axis].name}
-    pairs = SetPairs.of(plan, by, where, sets)
+    by = {name: each for name, each in fine.by.items() if name != along.name}
+    pairs = SetPairs.of(plan, by, (axis, level), sets)
     return pairs if answers_of(plan).fault_of_areas(pairs.sums) is None else None
 
 

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, runs
+from hedgerow.arrays import Bool, Float64, Int64, int64_zeros, runs
 from hedgerow.estimate.spine.forms import Forms
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
@@ -83,9 +83,9 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
                     of_areas[i, first:last] = forms.over(level, lookup.members(i))
                     on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
             return of_areas.ravel() * self._is_open(sums)
-        many, areas = prod(sums.sizes[1:]), [np.zeros(1, dtype=np.int64)]
+        many, areas = prod(sums.sizes[1:]), [int64_zeros(1)]
         if lookup is not None:
-            areas = lookup.partitions(len(sums.keys[lookup.axis]))
+            areas = lookup.partitions(sums.area_nodes)
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
         label, variance = area * many + cell, np.zeros(len(numbers))
         attribute, across = np.divmod(across, sums.cells)
@@ -137,7 +137,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         for begin in range(0, len(has), most):
             keys = sums.keys[0][begin : begin + most, None] + used
             open_cells.add(keys.ravel(), (has[begin : begin + most] @ reach).ravel())
-        return np.asarray(open_cells.sums > 0)
+        return open_cells.sums > 0
 
 
 def keys_beside(spine: Spine, sums: Sums) -> Int64:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, Levels, among
+from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, IntTriple, Levels, among
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -24,6 +24,7 @@ from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among, is_off_tree, label_columns
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +84,7 @@ class Sums:
     """
 
     plan: Plan
-    by: Mapping[str, str]
+    by: TextByName
     lookup: Lookup | None = None
     own: Mapping[str, Groups] = field(default_factory=dict)
 
@@ -97,7 +98,7 @@ class Sums:
                 f"the areas are made of axis {axis.name!r}, so sums cannot be by one of its "
                 f"levels, too; name levels of the other axes"
             )
-        nodes = axis.size(self.lookup.level)
+        nodes = self.area_nodes
         if self.many > MOST_SUMS or nodes * self.cells > MOST_CELLS_SUMMED:
             raise ReleaseError(
                 f"sums over {len(self.lookup):,} areas of {nodes:,} nodes by {self.cells:,} "
@@ -107,8 +108,7 @@ class Sums:
     @classmethod
     def of(cls, plan: Plan, levels: Levels) -> "Sums":
         """Return the cells of a cuboid."""
-        axes = zip(plan.tree.axes, levels, strict=True)
-        return cls(plan, {axis.name: axis.levels[k - 1] for axis, k in axes if k})
+        return cls(plan, {axis.name: level for axis, level in plan.tree.split(levels)})
 
     @cached_property
     def groups(self) -> tuple[Groups, ...]:
@@ -140,6 +140,12 @@ class Sums:
     def many(self) -> int:
         """How many sums there are."""
         return self.cells if self.lookup is None else self.cells * len(self.lookup)
+
+    @property
+    def area_nodes(self) -> int:
+        """How many nodes areas are made of; 0 where there are none."""
+        areas = self.lookup
+        return 0 if areas is None else self.plan.tree.axes[areas.axis].size(areas.level)
 
     @property
     def is_cuboid(self) -> bool:
@@ -181,7 +187,7 @@ class Sums:
         """Return the numbers of the sums that cells are in, ascending; of areas all."""
         return np.unique(keys) if self.lookup is None else np.arange(self.many)
 
-    def counted(self, content: Content) -> tuple[Int64, Int64]:
+    def counted(self, content: Content) -> IntPair:
         """Return the numbers of sums and their released counts.
 
         Of areas all, others where the count is above 0: int64 (sums) both, by number.
@@ -191,7 +197,7 @@ class Sums:
         nodes = content.nodes[cuboid := min(holding, key=tree.cells, default=self.table())]
         return self.added(cuboid, nodes)[1:]
 
-    def added(self, cuboid: Levels, nodes: Nodes) -> tuple[Int64, Int64, Int64]:
+    def added(self, cuboid: Levels, nodes: Nodes) -> IntTriple:
         """Return of cells of a finer cuboid the keys, and of the sums numbers and counts."""
         keys = self.key(cuboid, nodes.codes)
         totals = Totals.of(self, self.numbers(keys), np.int64)
@@ -240,8 +246,8 @@ class Totals:
     @classmethod
     def of(cls, sums: Sums, numbers: Int64, kind: type[np.generic] = np.float64) -> "Totals":
         """Return sums of nothing."""
-        nodes = 0 if sums.lookup is None else len(sums.keys[sums.lookup.axis])
-        return cls(sums, numbers, np.zeros(nodes * sums.cells or len(numbers) + 1, dtype=kind))
+        held = sums.area_nodes * sums.cells or len(numbers) + 1
+        return cls(sums, numbers, np.zeros(held, dtype=kind))
 
     def add(self, keys: Int64, values: Array) -> None:
         """Add values of cells, each once."""

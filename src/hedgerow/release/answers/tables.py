@@ -17,13 +17,23 @@ weights w = S_cᵀ u: one estimation a sum, exact as far as iteration goes (a re
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import TypeVar
 
 import numpy as np
 
-from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, Tables, among, row_by_row
+from hedgerow.arrays import (
+    Array,
+    CellNumbers,
+    Float64,
+    Int64,
+    Levels,
+    Tables,
+    among,
+    int64_zeros,
+    row_by_row,
+)
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.cube.shape import is_within, spread
 from hedgerow.estimate.cube.variances import ByFactors, Product
@@ -37,7 +47,7 @@ from hedgerow.release.answers.answers import Again, Answer, Answers
 from hedgerow.release.answers.measured_nodes import check_stored, estimated_again
 from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Source, Stored, uneven
 from hedgerow.release.descent.tables import TablesFlow
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -64,9 +74,9 @@ ITERATIONS = 4
 class JointAnswers(Answers[Both]):
     """Those of cuboids that are estimated together."""
 
-    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> dict[Levels, Nodes]:
+    def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured cells of cuboids, row by row."""
-        plan, tree, nodes_of = self.plan, self.plan.tree, dict[Levels, Nodes]()
+        plan, tree, nodes_of = self.plan, self.plan.tree, NodesOf()
         # one with the cells of a public cuboid is public, too, whatever its levels
         noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]
         whole = [k for k in noisy if k in plan.whole]
@@ -78,7 +88,7 @@ class JointAnswers(Answers[Both]):
             place, there = among(numbers, own)
             if not there.all():
                 raise ReleaseError(f"{tree.name_of(levels)} lists cells that were not measured")
-            counts = np.zeros(len(numbers), dtype=np.int64)
+            counts = int64_zeros(len(numbers))
             counts[place] = listed.counts
             nodes_of[levels] = Nodes.exact(codes, counts)
             if levels in estimates:
@@ -106,7 +116,7 @@ class JointAnswers(Answers[Both]):
             wanted_sums.append((Sums.of(self.plan, levels), numbers))
         return dict(zip(wanted, self.estimates(source, wanted_sums), strict=True))
 
-    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> CellNumbers:
         """Return the measured cells of a cuboid row by row, and where each one's noisy count is.
 
         Args:
@@ -116,7 +126,7 @@ class JointAnswers(Answers[Both]):
         del listed
         return self.design.codes_of(self.design.shape.given(levels))
 
-    def noisy_cells(self, content: Content, levels: Levels) -> tuple[Codes, Int64]:
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
         """Return the measured cells of a cuboid, row by row, and their noisy counts."""
         codes, order = self.places(levels, content.nodes)
         return codes, self._in_order(levels, content.measured[levels], order)
@@ -199,7 +209,7 @@ class JointAnswers(Answers[Both]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums, listed or not, the counts and the estimates."""
-        numbers, counts = np.arange(sums.many), np.zeros(sums.many, dtype=np.int64)
+        numbers, counts = np.arange(sums.many), int64_zeros(sums.many)
         listed, positive = sums.counted(content)
         counts[listed] = positive
         if self._is_public(sums):
@@ -230,7 +240,7 @@ class JointAnswers(Answers[Both]):
 class TablesAnswers(JointAnswers[PlannedTables]):
     """Those of tables that are held in memory."""
 
-    def places(self, levels: Levels, listed: Mapping[Levels, Nodes]) -> tuple[Codes, Int64]:
+    def places(self, levels: Levels, listed: NodesOf) -> CellNumbers:
         """Return the measured cells of a cuboid: all, or those below positive counts."""
         joint = self.design
         cuboid = joint.shape.given(levels)
@@ -327,7 +337,7 @@ def _kinds(sums: Sums) -> Int64:
 
 def _alike(axis: Axis, level: int) -> Int64:
     """Return a number for each node of a level; those that a symmetry exchanges have the same."""
-    below = [np.zeros(axis.leaves, dtype=np.int64)]
+    below = [int64_zeros(axis.leaves)]
     for start in axis.child_start[::-1]:
         families = [np.sort(each).tobytes() for each in np.split(below[0], start[1:-1])]
         below.insert(0, np.unique(np.array(families, object), return_inverse=True)[1])
@@ -344,8 +354,7 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     each = zip(cuboid, sums.groups, np.unravel_index(cell, sums.sizes), strict=True)
     weights = [(k, (groups.number == place).astype(np.float64)) for k, groups, place in each]
     if lookup is not None:
-        nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
-        inside = np.bincount(lookup.members(area), minlength=nodes).astype(np.float64)
+        inside = np.bincount(lookup.members(area), minlength=sums.area_nodes).astype(np.float64)
         weights[lookup.axis] = cuboid[lookup.axis], inside
     return weights
 
@@ -361,7 +370,7 @@ def _groups(sums: Sums) -> Iterator[tuple[int, list[Float64 | None]]]:
     if (lookup := sums.lookup) is None:
         yield 0, beside
         return
-    nodes = sums.plan.tree.axes[lookup.axis].size(lookup.level)
+    nodes = sums.area_nodes
     at_once = max(1, A_TIME // (nodes + sums.cells))
     for begin in range(0, len(lookup), at_once):
         some = range(begin, min(begin + at_once, len(lookup)))

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, run_starts
+from hedgerow.arrays import FloatPair, Int64, run_starts
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots
 from hedgerow.release.descent.source import NO_INFORMATION, Variance
@@ -76,7 +76,7 @@ def chunks_of_block(
         yield roots.take(slice(first, last)), {t: int(many[first]) for t, many in before.items()}
 
 
-def parents_below(first: Generation) -> tuple[Float64, Float64]:
+def parents_below(first: Generation) -> FloatPair:
     """Return what a block tells of the nodes above it: sums of its first generation, variances."""
     return combine(None, NO_INFORMATION, first.estimate, first.combined, first.families.start)
 

@@ -14,11 +14,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import FloatPair, Sizes, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -47,7 +46,7 @@ from hedgerow.release.descent.source import NO_INFORMATION, Source, Variance
 from hedgerow.release.descent.steps import Families, Refinement, only_children
 from hedgerow.tables.tree import Tree
 
-UpwardEstimate = tuple[Float64, Float64]
+UpwardEstimate = FloatPair
 """What a chain's jobs *up* tell of their roots: estimates and variances."""
 
 Results = Generator[Found, None, Roots]
@@ -67,7 +66,7 @@ class ChainFlow(Flow):
             that it lists and below which it measured. No other node may get a count there.
     """
 
-    told: ClassVar[int] = 2
+    told = 2
     outline: Outline
     source: Source
     estimator: Estimator
@@ -141,7 +140,7 @@ class ChainFlow(Flow):
             roots = yield from self._from_first(outline.cut)
         if not len(roots.nodes):  # nothing is measured below, and that is said
             for depth in range(outline.cut + 1, tree.depth + 1):
-                noisy = np.empty(0, dtype=np.int64) if depth in outline.measured else None
+                noisy = int64_zeros(0) if depth in outline.measured else None
                 yield Found(tree.cuboid(depth), roots.nodes, noisy)
         return roots
 
@@ -174,7 +173,7 @@ class ChainFlow(Flow):
     def _block(
         self,
         roots: Roots,
-        job: tuple[int, ...],
+        job: Sizes,
         steps: list[Refinement],
         from_below: UpwardEstimate | None = None,
         *,
@@ -218,7 +217,7 @@ class ChainFlow(Flow):
     def _measured(
         self,
         parents: Slices,
-        job: tuple[int, ...],
+        job: Sizes,
         steps: Sequence[Refinement],
         starts: Mapping[int, int],
         from_below: UpwardEstimate | None = None,
@@ -346,6 +345,6 @@ def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]
     return [*blocks, waiting] if waiting else blocks
 
 
-def _place(job: Roots) -> tuple[int, ...]:
+def _place(job: Roots) -> Sizes:
     """Return which subtree job a root of the cut has: its codes, one an axis."""
     return tuple(int(code[0]) for code in job.nodes.codes)

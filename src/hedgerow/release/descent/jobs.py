@@ -12,16 +12,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import FloatArrays, Int64, Levels
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Found, JobRoots, Nodes, NoisyCuboid
+from hedgerow.release.descent.nodes import Found, JobRoots, NodesOf, NoisyCuboid
 from hedgerow.release.descent.source import Source
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -91,7 +91,7 @@ class Progress:
 RUNS = 128
 """Jobs are handed to the engine, and kept when they are finished, in about as many runs."""
 
-Told = tuple[Float64, ...]
+Told = FloatArrays
 """What jobs *up* tell of their roots."""
 OnFraction = Callable[[float], None]
 """Who is told the finished share of jobs, 0 to 1."""
@@ -123,7 +123,7 @@ class Flow(ABC):
         progress: whom to tell.
     """
 
-    told: ClassVar[int] = 0
+    told = 0
     source: Source
     progress: Progress
 
@@ -197,7 +197,7 @@ class PlannedFlow(Flow, Generic[Own]):
             found: returns it; not asked of one that has the cells, and so the counts, of a coarser
                 one.
         """
-        repeats, again = self.plan.repeats, dict[Levels, Nodes]()
+        repeats, again = self.plan.repeats, NodesOf()
         for levels in wanted:
             source = repeats.get(levels)
             result = Found(levels, again[source], None) if source else found(levels)

@@ -8,11 +8,10 @@ also find which of its rows lie below a node.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels
+from hedgerow.arrays import Codes, Int32, Int64, IntArrays, Levels, int64_zeros
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
@@ -33,8 +32,8 @@ class EveryCell:
         levels: of the cuboid.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     tree: Tree
     levels: Levels
 
@@ -61,8 +60,8 @@ class Below:
         survivors: which cells.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     levels: Levels
     survivors: Survivors
 
@@ -109,7 +108,7 @@ class Stretch:
         leaves: returns the leaves below the nodes, of a table in the order of the spine.
     """
 
-    is_all: ClassVar[bool] = False
+    is_all = False
     layout: Cells
     nodes: range
     first: int
@@ -137,8 +136,8 @@ class Sums:
         strategy: the weights.
     """
 
-    first: ClassVar[int] = 0
-    is_all: ClassVar[bool] = True
+    first = 0
+    is_all = True
     bins: int
     strategy: Strategy
 
@@ -149,7 +148,7 @@ class Sums:
 
     def add(self, noisy: Int64, counts: Counts) -> None:
         """Add the true sums to their noise."""
-        leaves = np.zeros(self.bins, dtype=np.int64)
+        leaves = int64_zeros(self.bins)
         leaves[counts.codes[0]] = counts.values
         noisy += self.strategy.sums(leaves)
 
@@ -175,14 +174,14 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
     ends = np.array([first, stop], dtype=np.int32)  # another type would be a copy of all the codes
     here = slice(*np.searchsorted(counts.codes[0], ends).tolist())
     sizes = [axis.leaves for axis in counts.tree.axes[1:]]
-    number = np.zeros(here.stop - here.start, dtype=np.int64)
+    number = int64_zeros(here.stop - here.start)
     for code, size in zip(counts.codes[1:], sizes, strict=True):
         number = number * size + code[here]
     return SpineLeaves(counts.codes[0][here], detail_of[number], counts.values[here])
 
 
 @kernel
-def _add_leaves(table: Int64, steps: tuple[Int64, ...], codes: Codes, values: Int64) -> None:
+def _add_leaves(table: Int64, steps: IntArrays, codes: Codes, values: Int64) -> None:
     """Add each leaf's count to its cell, modulo 2⁶⁴."""
     for leaf in range(len(values)):
         cell = 0

@@ -11,7 +11,18 @@ from typing import Any, Self, cast
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, begins, run_of, some_of
+from hedgerow.arrays import (
+    Array,
+    Codes,
+    Float64,
+    Int64,
+    IntPair,
+    Levels,
+    begins,
+    int64_zeros,
+    run_of,
+    some_of,
+)
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
@@ -84,7 +95,11 @@ class Nodes(Rows):
     def unknown(codes: Codes) -> "Nodes":
         """Return nodes of which nothing is known yet."""
         size = len(codes[0])
-        return Nodes(codes, np.zeros(size, dtype=np.int64), np.zeros(size), np.full(size, np.inf))
+        return Nodes(codes, int64_zeros(size), np.zeros(size), np.full(size, np.inf))
+
+
+NodesOf = dict[Levels, Nodes]
+"""Of each of some cuboids its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +146,7 @@ class NoisyCuboid:
 
 def by_cuboid(
     results: Iterable[Found | NoisyCuboid],
-) -> tuple[dict[Levels, Nodes], dict[Levels, Noisy]]:
+) -> tuple[NodesOf, dict[Levels, Noisy]]:
     """Return all survivors and all noisy counts by cuboid."""
     parts: dict[Levels, list[Found]] = {}
     measured: dict[Levels, Noisy] = {}
@@ -159,7 +174,7 @@ class Slices(Rows):
     @staticmethod
     def without_table(codes: Codes) -> "Slices":
         """Return empty slices: noisy counts are read back, and there is no table."""
-        nothing = np.zeros(len(codes[0]), dtype=np.int64)
+        nothing = int64_zeros(len(codes[0]))
         return Slices(codes, nothing, nothing)
 
 
@@ -292,7 +307,7 @@ def adds_up(tree: Tree, below: tuple[Levels, Nodes], above: tuple[Levels, Nodes]
     """
     (finer, summands), (levels, given) = below, above
     place = places(cells_above(tree, levels, finer, summands.codes), given.codes)
-    sums = np.zeros(len(given) + 1, dtype=np.int64)  # the last one of cells that are not listed
+    sums = int64_zeros(len(given) + 1)  # the last one of cells that are not listed
     np.add.at(sums, place, summands.counts)
     return np.array_equal(sums, np.append(given.counts, 0))
 
@@ -303,7 +318,7 @@ def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Code
     return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
 
 
-def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tuple[Int64, Int64]:
+def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> IntPair:
     """Return the sums of listed counts by a cuboid: its cells' numbers, ascending, and the sums.
 
     Args:
@@ -314,6 +329,6 @@ def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> tu
     """
     codes = cells_above(tree, levels, finer, nodes.codes)
     numbers, cell = np.unique(cell_numbers(tree, levels, codes), return_inverse=True)
-    sums = np.zeros(len(numbers), dtype=np.int64)
+    sums = int64_zeros(len(numbers))
     np.add.at(sums, cell, nodes.counts)
     return numbers, sums

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, Tables
+from hedgerow.arrays import Float64, Int64, Levels, Sizes, Tables, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.layouts import EveryCell, Layout
-from hedgerow.release.descent.nodes import Nodes, Noisy, Roots, Slices, true_nodes
+from hedgerow.release.descent.nodes import NodesOf, Noisy, Roots, Slices, true_nodes
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers
 
@@ -58,7 +58,7 @@ class Drawn:
         """
         self._check_public(levels)
         layout = EveryCell(self.plan.tree, levels)
-        exact = np.zeros(layout.cells, dtype=np.int64)
+        exact = int64_zeros(layout.cells)
         layout.add(exact, self.counts)
         return exact
 
@@ -66,9 +66,7 @@ class Drawn:
         if not self.plan.is_public(levels):
             raise ValueError("true counts of a cuboid that is not public")
 
-    def noisy(
-        self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0
-    ) -> Int64:
+    def noisy(self, levels: Levels, layout: Layout, job: Sizes = (), start: int = 0) -> Int64:
         """Return true counts plus the noise of the place's stream: int64 (cells).
 
         Args:
@@ -116,7 +114,7 @@ class Stored:
     tree: Tree
     measured: Mapping[Levels, Noisy]
     variances: Mapping[Levels, Variance]
-    nodes: Mapping[Levels, Nodes]
+    nodes: NodesOf
     solved: Tables = field(default_factory=dict)
 
     counts = None
@@ -128,14 +126,12 @@ class Stored:
 
     def exact(self, levels: Levels) -> Int64:
         """Return the counts of a public cuboid: int64 (cells), row by row."""
-        exact = np.zeros(self.tree.cells(levels), dtype=np.int64)
+        exact = int64_zeros(self.tree.cells(levels))
         nodes = self.nodes[levels]
         exact[cell_numbers(self.tree, levels, nodes.codes)] = nodes.counts
         return exact
 
-    def noisy(
-        self, levels: Levels, layout: Layout, job: tuple[int, ...] = (), start: int = 0
-    ) -> Noisy:
+    def noisy(self, levels: Levels, layout: Layout, job: Sizes = (), start: int = 0) -> Noisy:
         """Return the noisy counts that stand where the layout says.
 
         Raises:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, pairwise, starmap
 from time import perf_counter
-from typing import ClassVar, cast
+from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, Tables, row_by_row, some_of
+from hedgerow.arrays import ByLevel, Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -34,8 +34,6 @@ from hedgerow.release.descent.layouts import SpineLeaves, Stretch, leaves_betwee
 from hedgerow.release.descent.nodes import Found, JobRoots, Nodes
 from hedgerow.release.descent.source import Stored
 from hedgerow.tables.counts import Counts
-
-ByLevel = dict[int, Float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,7 @@ class SpineJobs:
 class SpineFlow(PlannedFlow[Joint]):
     """What cuboids along a spine do with noisy counts."""
 
-    told: ClassVar[int] = 1
+    told = 1
 
     @property
     def spine(self) -> Spine:
@@ -185,7 +183,7 @@ class SpineFlow(PlannedFlow[Joint]):
         """The confidential table in the order of the spine."""
         return cast("Counts", self.source.counts).by_first_axis()
 
-    def _drawn(self, part: Part) -> dict[Levels, Int64]:
+    def _drawn(self, part: Part) -> IntTables:
         """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
         joint, spine = self.design, self.spine
         support, job = spine.model.support, spine.job_of(part)
@@ -230,6 +228,6 @@ class SpineFlow(PlannedFlow[Joint]):
         return Nodes(codes, values, estimate, joint.variances_at(cuboid, codes))
 
 
-def as_floats(drawn: dict[Levels, Int64]) -> Tables:
+def as_floats(drawn: IntTables) -> Tables:
     """Return noisy counts as floats."""
     return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}

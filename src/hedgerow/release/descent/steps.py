@@ -2,13 +2,22 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, Levels, run_of, run_starts, runs
+from hedgerow.arrays import (
+    CellNumbers,
+    Codes,
+    Int32,
+    Int64,
+    IntPair,
+    Levels,
+    run_of,
+    run_starts,
+    runs,
+)
 from hedgerow.errors import ReleaseError
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_range
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
@@ -86,7 +95,7 @@ class Families:
         first: how many cells of the depth the same job measured before these.
     """
 
-    is_all: ClassVar[bool] = False
+    is_all = False
     step: Refinement
     parents: Slices
     start: Int64
@@ -116,7 +125,7 @@ class Families:
             self.start,
         )  # fmt: skip
 
-    def below(self, parents: Int64) -> tuple[Int64, Int64]:
+    def below(self, parents: Int64) -> IntPair:
         """Return the cells of the families of some parents, and where each family begins.
 
         Args:
@@ -125,7 +134,7 @@ class Families:
         sizes = np.diff(self.start)[parents]
         return runs(self.start[parents], sizes), run_starts(sizes)
 
-    def codes(self, cells: Int64) -> tuple[Codes, Int64]:
+    def codes(self, cells: Int64) -> CellNumbers:
         """Return the codes of some children, and where those of each parent begin among them.
 
         Args:
@@ -220,7 +229,7 @@ def _find_slices(
     # first_survivor[f] … first_survivor[f + 1]: the kept children of family f, ascending by code.
     for f in range(first, last):
         i, end = slice_start[f], slice_stop[f]
-        for s in range(first_survivor[f], first_survivor[f + 1]):
+        for s in run_range(first_survivor, f):
             child = child_code[s]
             while i < end and leaf[i] < leaf_start[child]:
                 i += 1  # the leaf of a sibling that did not survive

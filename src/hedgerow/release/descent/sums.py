@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, int64_zeros
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -43,7 +43,7 @@ class SumsFlow(PlannedFlow[PlannedSums]):
         root = above.nodes
         if not len(root):  # below a public total of 0 nothing is measured
             yield Found(ROOT, root, None)
-            yield Found(BINS, root, np.empty(0, dtype=np.int64))
+            yield Found(BINS, root, int64_zeros(0))
             return None
         layout = Sums(bins, self.plan.strategy)
         noisy = cast("Int64", self.source.noisy(BINS, layout))

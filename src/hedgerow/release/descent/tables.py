@@ -14,14 +14,14 @@ Everything after the noise is post-processing. The tables are held in memory who
 killed starts again with the same key and draws the same noise.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels, Tables, row_by_row
+from hedgerow.arrays import Int64, IntTables, Levels, Tables, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.tables import PlannedTables
@@ -42,7 +42,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         del from_below
         joint, tables = self.design, Tables()
-        exact: dict[Levels, Int64] = {}
+        exact: IntTables = {}
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
         began = perf_counter()
@@ -88,7 +88,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             estimates[cuboid] = summed(shape, solved[finer], finer, cuboid)
         return estimates
 
-    def _measured(self, tables: Tables, exact: dict[Levels, Int64]) -> Iterator[NoisyCuboid]:
+    def _measured(self, tables: Tables, exact: IntTables) -> Iterator[NoisyCuboid]:
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         joint = self.design
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
@@ -106,9 +106,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             done += size
             self.progress.on_fraction(MEASURED * done / whole)
 
-    def _survivors(
-        self, levels: Levels, counts: Mapping[Levels, Int64], sparse: dict[Levels, Listed]
-    ) -> Found:
+    def _survivors(self, levels: Levels, counts: IntTables, sparse: dict[Levels, Listed]) -> Found:
         """Return a cuboid's noisy counts below positive margins, and its counts."""
         joint, began = self.design, perf_counter()
         cuboid = joint.shape.given(levels)

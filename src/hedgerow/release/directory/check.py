@@ -23,7 +23,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.privacy.ledger.records import LONGEST_TEXT
 from hedgerow.release.answers.measured_nodes import estimated_again
 from hedgerow.release.answers.questions import answers_of
-from hedgerow.release.descent.nodes import Nodes, adds_up, check_families, is_in_order
+from hedgerow.release.descent.nodes import Nodes, NodesOf, adds_up, check_families, is_in_order
 from hedgerow.release.directory.check_facts import TableFacts
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.directory.manifest import (
@@ -183,9 +183,8 @@ def _check_ledger(ledger: object) -> None:
 
 def _no_other(plan: Plan, manifest: Json) -> None:
     wanted = {REPORT, *(name for axis in plan.tree.axes for name in domain_files(axis))}
-    wanted |= set(public_files(plan.facts))
-    wanted |= {counts_file(levels) for levels in plan.levels}
-    wanted |= {noisy_file(levels) for levels in plan.measured}
+    wanted.update(public_files(plan.facts), map(counts_file, plan.levels))
+    wanted.update(map(noisy_file, plan.measured))
     odd = sorted(wanted ^ set(whole_names(manifest["files"])))
     if odd:
         raise ReleaseError(f"{odd[0]} is no file of this plan's release, or is missing")
@@ -229,7 +228,7 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
                 f"{what}: families add up to their parents' counts",
                 partial(check_families, tree, depth, above, released[levels]),
             )
-    if plan.design.depth_of(plan.levels[0]) is None:
+    if not plan.has_depths:
         pairs = ((levels, table) for levels in plan.levels for table in plan.tables_with(levels))
         for levels, table in pairs:  # all tables that contain a cuboid are shown to agree
             if levels == table != tree.finest:
@@ -271,7 +270,7 @@ def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
     Of counts that cannot be made again estimates and intervals are compared, and they are not
     verified, unless they are public.
     """
-    plan, again = content.plan, dict[Levels, Nodes]()
+    plan, again = content.plan, NodesOf()
     rounding = 0.0 if other is None else ROUNDING
 
     def estimate() -> None:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int32, Int64, Levels, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.facts.constraints import Constraints
 from hedgerow.plan.facts.public_rows import attribute_axes, shown
@@ -113,7 +113,7 @@ class TableFacts:
             if level > self._level:
                 continue
             above = constraints.spine.ancestors(self._level, level)[node]
-            sums = np.zeros(constraints.spine.sizes[level] * constraints.groups, dtype=np.int64)
+            sums = int64_zeros(constraints.spine.sizes[level] * constraints.groups)
             np.add.at(sums, above * constraints.groups + group, counts)
             bounded = sums[nodes * constraints.groups + groups]
             wrong = np.flatnonzero((bounded < low) | (bounded > high))

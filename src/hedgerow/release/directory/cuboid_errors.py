@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, Levels
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.design import CarriedNoise
 from hedgerow.plan.plan import Plan
@@ -69,9 +69,7 @@ class CuboidErrors:
             noise.mechanism, own, self.cells, measured=noise.measured, steps=noise.steps
         )
 
-    def interval(
-        self, estimate: Float64, variance: Float64, confidence: Confidence
-    ) -> tuple[Int64, Int64]:
+    def interval(self, estimate: Float64, variance: Float64, confidence: Confidence) -> IntPair:
         """Return the lowest and highest count in each interval: int64 (cells).
 
         Args:

@@ -4,18 +4,18 @@ Each has the rows of one public table of the plan, sorted, with the columns that
 the tree alone: codes, then whole numbers. Rules are in the plan itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_FACTS, MOST_PUBLIC_ROWS
-from hedgerow.plan.facts.facts import Fact, described_facts
+from hedgerow.plan.facts.facts import Fact, Facts, described_facts
 from hedgerow.plan.facts.public_rows import PublicRows
 from hedgerow.release.directory.parquet_file import TEXT, WHOLE, Layout, read_parquet, write_frame
 from hedgerow.tables.tree import Tree
+from hedgerow.text import Json
 
 
 def public_file(place: int) -> str:
@@ -40,9 +40,7 @@ def write_facts(folder: Path, facts: Sequence[Fact]) -> None:
             write_frame(path, fact.frame)
 
 
-def read_facts_of(
-    folder: Path, tree: Tree, described: Sequence[Mapping[str, Any]]
-) -> tuple[Fact, ...]:
+def read_facts_of(folder: Path, tree: Tree, described: Sequence[Json]) -> Facts:
     """Return the public facts of a release directory.
 
     Args:
@@ -63,7 +61,7 @@ def read_facts_of(
     return described_facts(tree, described, rows_of)
 
 
-def _layout(described: Mapping[str, Any]) -> Layout:
+def _layout(described: Json) -> Layout:
     rows = described["rows"]
     if type(rows) is not int or not 1 <= rows <= MOST_PUBLIC_ROWS:
         raise ReleaseError(f"the plan describes a public table with {str(rows)[:40]} rows")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from hedgerow.machine import read_small_file
 from hedgerow.plan.describe import describe_tree, plan_hash
 from hedgerow.plan.make import read_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -111,7 +111,7 @@ class Content(ABC):
     plan: Plan
     estimator: Estimator
     estimation: int
-    nodes: Mapping[Levels, Nodes]
+    nodes: NodesOf
     measured: Mapping[Levels, Int64]
 
     @cached_property
@@ -311,7 +311,7 @@ def stated_plan(folder: Path, manifest: Json) -> Plan:
     return plan.described(description)
 
 
-def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
+def _domain(folder: Path, described: Json) -> Tree:
     axes = described["axes"]
     if not 1 <= len(axes) <= MOST_AXES_OF_A_RELEASE:
         raise ReleaseError(
@@ -329,7 +329,7 @@ def _domain(folder: Path, described: Mapping[str, Any]) -> Tree:
     return tree
 
 
-def _axis(folder: Path, described: Mapping[str, Any]) -> Axis:
+def _axis(folder: Path, described: Json) -> Axis:
     """Return an axis from its public list: one row a leaf."""
     name, levels, is_attribute = described["name"], described["levels"], "attribute" in described
     names = described["columns"] if "told" in described else levels

@@ -10,16 +10,27 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    FloatTriple,
+    Int64,
+    IntPair,
+    IntTriple,
+    int64_zeros,
+    run_of,
+)
 from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, picture, shown, table
 from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.questions import answers_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -102,7 +113,7 @@ class Cumulative:
         _check(plan)
         bins, edges = plan.tree.finest, ranges_of(plan.tree.axes[0]).edges
         every = answers_of(plan).cells(release.stored, [bins])[bins]
-        released = np.zeros(plan.tree.leaves + 1, dtype=np.int64)
+        released = int64_zeros(plan.tree.leaves + 1)
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0
             released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
@@ -128,7 +139,7 @@ class Cumulative:
         """Return the same where simultaneous intervals are so many."""
         return replace(self, errors=replace(self.errors, cells=cells))
 
-    def between(self, first: Int64, last: Int64, confidence: Confidence) -> tuple[Int64, Int64]:
+    def between(self, first: Int64, last: Int64, confidence: Confidence) -> IntPair:
         """Return lowest and highest counts of ``first <= bin < last``: int64 (…, ranges), records.
 
         Args:
@@ -141,7 +152,7 @@ class Cumulative:
         low, high = self.errors.interval(estimate.ravel(), variance.ravel(), confidence)
         return low.reshape(estimate.shape), high.reshape(estimate.shape)
 
-    def before(self, confidence: Confidence) -> tuple[Int64, Int64]:
+    def before(self, confidence: Confidence) -> IntPair:
         """Return lowest and highest counts before the edges 0 … K: as `between`."""
         cuts = np.arange(self.bins + 1)
         return self.between(np.zeros_like(cuts), cuts, confidence)
@@ -161,9 +172,7 @@ class Cumulative:
         counts = self.released[..., 1:]
         return counts, counts / np.maximum(counts[..., -1:], 1), low, high
 
-    def count_between(
-        self, a: float, b: float, confidence: Confidence
-    ) -> tuple[Int64, Int64, Int64]:
+    def count_between(self, a: float, b: float, confidence: Confidence) -> IntTriple:
         """Return how many records have ``a <= value < b``, and lowest and highest numbers of them.
 
         As `Distribution.count_between`.
@@ -179,20 +188,17 @@ class Cumulative:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         edges = self.edges
         ends = np.clip([a, b], edges[0], edges[-1])
-        outer, inner = (
-            np.searchsorted(edges, ends, side="right") - 1,
-            np.searchsorted(edges, ends, side="left"),
-        )
+        outer, inner = run_of(edges, ends), np.searchsorted(edges, ends)
         if a <= edges[-1]:  # the last bin is closed
             outer[0] = min(outer[0], self.bins - 1)
-        touched, within = (outer[0], inner[1]), (inner[0], max(inner[0], outer[1]))
-        first, last = np.array([touched, within]).T
+        # of the bins that are touched, and of those that lie inside
+        first, last = np.array([[outer[0], inner[0]], [inner[1], max(inner[0], outer[1])]])
         low, high = self.between(first, last, confidence)
         at = np.apply_along_axis(partial(np.interp, ends, edges), -1, self.released)
         counts = np.round(at[..., 1] - at[..., 0]).astype(np.int64)
         return counts, np.minimum(low[..., 1], high[..., 0]), high[..., 0]
 
-    def excess(self, share: Fraction, confidence: Confidence) -> tuple[Float64, Float64]:
+    def excess(self, share: Fraction, confidence: Confidence) -> FloatPair:
         """Return where ``y_b - share · T`` lies, for the cuts 0 … K: float64 (…, K + 1), records.
 
         y_b is the true count before cut b and T the true total. Where T is known it is
@@ -208,7 +214,7 @@ class Cumulative:
         low, high = ((each - ranks).astype(np.float64) for each in self.before(confidence))
         return np.where(known, low, estimate - reach), np.where(known, high, estimate + reach)
 
-    def quantiles(self, q: float, confidence: Confidence) -> tuple[Float64, Float64, Float64]:
+    def quantiles(self, q: float, confidence: Confidence) -> FloatTriple:
         """Return what a part q of the records does not exceed, and the interval of the true value.
 
         The interval spans the bins in which the true quantile can be by the intervals of
@@ -257,7 +263,7 @@ class Cumulative:
 
 def _check(plan: Plan) -> None:
     if len(plan.tree.axes) != 1:
-        names = ", ".join(axis.name for axis in plan.tree.axes)
+        names = ", ".join(plan.tree.axis_names)
         raise ReleaseError(
             f"a distribution is of one numeric axis, and this release has {names}; ask the release "
             'for quantiles(AXIS, [0.5], place="…"), cdf(…) or count_between(…)'
@@ -267,7 +273,7 @@ def _check(plan: Plan) -> None:
             "a distribution needs a release that measured all nodes or running sums (measure = "
             '"all" or "running-sums" in [estimate]); this one measured survivors alone'
         )
-    if plan.design.depth_of(plan.levels[0]) is None:
+    if not plan.has_depths:
         raise ReleaseError(
             "cumulative counts have intervals where all depths of a tree are measured; these "
             'cuboids were named: release them with cuboids = "chain"'
@@ -389,4 +395,4 @@ def shown_in(release: Content) -> Shown | None:
         return None
     if cumulative.total == 0:
         return None
-    return Shown(cumulative, ranges_of(plan.tree.axes[0]), catalogue(plan.description.language))
+    return Shown(cumulative, ranges_of(plan.tree.axes[0]), words_of(plan))

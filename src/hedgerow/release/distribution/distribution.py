@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import rises
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -218,7 +219,7 @@ def read_distribution(directory: str | Path) -> Distribution:
     made = Distribution(read_release(folder))
     with undamaged(folder):
         (leaves,) = made.release.content.nodes[made.plan.tree.finest].codes
-    if (leaves[1:] <= leaves[:-1]).any():
+    if not rises(leaves):
         raise ReleaseError(
             f"{str(folder)!r} is damaged: bins are listed twice or out of order; run hedgerow check"
         )

@@ -8,7 +8,7 @@ sums do (`hedgerow.release.answers.sums`), and tell that of
     y - qN = (1 - q) y - q (N - y):   (1 - q) Var(y) + q Var(N - y) - q (1 - q) Var(N).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict
@@ -32,17 +32,18 @@ from hedgerow.release.distribution.cumulative import RANK, Cumulative
 from hedgerow.release.naming import meant_levels
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.text import TextByName
 
 
 class Where(TypedDict, total=False):
     """By which places a distribution is wanted: as `Release.quantiles` takes them."""
 
     place: str | None
-    by: Mapping[str, str] | None
+    by: TextByName | None
     areas: Any
     column: str | None
     names: str | None
-    codes: Mapping[str, str] | None
+    codes: TextByName | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Distributions:
         for key in where:
             check_known(key, Where.__annotations__, "way to name places", ReleaseError)
         tree, lookup, place = content.plan.tree, where.get("areas"), where.get("place")
-        numeric, names = [*numeric_axes(tree.axes)], [each.name for each in tree.axes]
+        numeric, names = [*numeric_axes(tree.axes)], tree.axis_names
         if not numeric:
             raise ReleaseError(
                 "a distribution is of an axis of bins (low, high and bins, or edges, in its "

@@ -1,11 +1,11 @@
 """The answer that a page opens with: the whole table's count, or the median of a distribution."""
 
 from hedgerow.pages.markup import shown
+from hedgerow.plan.page.protected import units, words_of
 from hedgerow.release.directory.cuboid_errors import USUAL
 from hedgerow.release.distribution.cumulative import Shown
 from hedgerow.release.page.cuboids import Carried, percent
 from hedgerow.release.page.levels import RELIABILITY, reliability
-from hedgerow.release.page.words import unit_of, words_of
 
 
 def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
@@ -31,7 +31,7 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
         told = f'<span class="told">{interval}</span>' + ("" if is_exact else f" {sure}, {word}")
     return (
         f"<div>\n<h2>{say('script.everything')}</h2>\n"
-        f'<p class="figure"><strong>{say.number(total)}</strong> {shown(unit_of(plan))}</p>\n'
+        f'<p class="figure"><strong>{say.number(total)}</strong> {shown(units(plan))}</p>\n'
         f'<p class="interval">{told}</p>\n</div>'
         f"{'' if quartiles is None else quartiles.terms(say)}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.arrays import Float64, Int32, Int64, IntArrays, IntPair, Levels
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BYTES_OF_A_BLOCK
@@ -22,7 +22,7 @@ from hedgerow.plan.plan import Plan
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.maps.shapes import Shapes
-from hedgerow.text import Json, TextByName, visible
+from hedgerow.text import Json, visible
 
 OTHERS = (Confidence(0.90), Confidence(0.99))
 """The intervals that a reader can choose beside the usual ones: below these and above.
@@ -32,7 +32,7 @@ beside them, as `Release.level` makes them."""
 
 Block = tuple[str, str]
 """The name of a block and its text."""
-Ends = tuple[Int64, Int64]
+Ends = IntPair
 """Where intervals begin and end: two int64 (cells), records."""
 
 
@@ -81,7 +81,7 @@ class Cells:
         others: the other intervals that a reader can choose.
     """
 
-    places: tuple[Int64, ...]
+    places: IntArrays
     flat: Int64
     counts: Int64
     low: Int64
@@ -257,7 +257,7 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes, blocks = list[Json](), TextByName()
+    axes, blocks = list[Json](), dict[str, str]()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
             parts = [*_shape_parts(shapes), *_size_parts(shapes), *_code_parts(axis, shapes.level)]

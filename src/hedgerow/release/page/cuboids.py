@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, int64_zeros
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -27,6 +27,7 @@ from hedgerow.limits import (
 )
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
+from hedgerow.plan.page.protected import units, words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.descent.nodes import Nodes, adds_up, is_in_order
 from hedgerow.release.directory.cuboid_errors import USUAL, CuboidErrors
@@ -50,7 +51,7 @@ from hedgerow.release.page.carried import (
     other_intervals,
 )
 from hedgerow.release.page.quartiles import Quartiles, distributions_of
-from hedgerow.release.page.words import level_labels, source, unit_of, words_of
+from hedgerow.release.page.words import level_labels, source
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from hedgerow.tables.tree import cell_numbers
@@ -60,7 +61,7 @@ MOST_ROWS, MOST_COLUMNS = 60, 12
 """Of the first table."""
 MOST_DECIMALS = 20
 """Of values: every browser writes as many."""
-ROOT = np.zeros(1, dtype=np.int64)
+ROOT = int64_zeros(1)
 _VALUES = (ESTIMATE, STANDARD_ERROR, LOW, HIGH)
 
 Used = dict[tuple[int, int], Int64]
@@ -108,7 +109,7 @@ class Carried:
         wanted = 1 if self.plan.is_chain or is_beside else 2
 
         def rank(levels: Levels) -> tuple[bool, int, int, list[int]]:
-            wide = sum(axis.size(k) > 1 for axis, k in zip(axes, levels, strict=True))
+            wide = sum(size > 1 for size in self.plan.tree.sizes(levels))
             is_split = is_beside and levels[self.numeric or 0] > 0
             return is_split, abs(wide - wanted), sum(levels), [-k for k in levels]
 
@@ -136,11 +137,11 @@ class Carried:
         plan, axes = self.plan, self.plan.tree.axes
         facts: Json = {
             "source": visible(source(plan)),
-            "unit": visible(unit_of(plan)),
+            "unit": visible(units(plan)),
             "words": words_of(plan).script("release"),
             "sure": sorted(map(percent, (USUAL, *OTHERS))),
             "axes": [_axis_facts(plan, axis) for axis in axes],
-            "sizes": [[axis.size(k) for k in range(axis.depth + 1)] for axis in axes],
+            "sizes": [axis.sizes for axis in axes],
             "cuboids": list(self.cells),
             "ruled": bool(plan.facts),
             "zeros": bool(plan.facts) or any(plan.public or ()),
@@ -202,7 +203,7 @@ class Carried:
         cells = self.cells[levels]
         if (margin := self.cells.get(_only(levels, axis))) is not None:
             return [margin.sentence(self._say, i) for i in range(len(margin))]
-        sums = np.zeros(len(self.used[axis, levels[axis]]), dtype=np.int64)
+        sums = int64_zeros(len(self.used[axis, levels[axis]]))
         np.add.at(sums, cells.places[axis], cells.counts)
         return [[self._say.number(each), "–", "–"] for each in sums.tolist()]
 
@@ -348,7 +349,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
             f"the counts in {counts_file(levels)} are not "
             f"{'in tree order' if depth else 'row by row'}"
         )
-    flat, places = np.zeros(len(nodes), dtype=np.int64), list[Int64]()
+    flat, places = int64_zeros(len(nodes)), list[Int64]()
     for at, own in zip(enumerate(levels), nodes.codes, strict=True):
         places.append(np.searchsorted(made.used[at], own))
         flat = flat * len(made.used[at]) + places[-1]

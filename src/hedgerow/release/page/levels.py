@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, int64_zeros, sums_before
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_ROWS_OF_A_PAGE
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.page.points import value_of
+from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
@@ -28,8 +29,8 @@ from hedgerow.release.directory.measurements import (
     counts_layout,
 )
 from hedgerow.release.directory.parquet_file import Layout, read_batches, rows_of
-from hedgerow.release.page.words import words_of
 from hedgerow.release.shown import RELIABLE
+from hedgerow.text import Json
 
 # What the files of counts say of each cuboid, read piece by piece: sums, sizes, errors.
 
@@ -64,7 +65,7 @@ class CuboidFacts:
     number: Int64
     relative: Float64
     contradicted: int = 0
-    sure: Int64 = field(default_factory=lambda: np.zeros(len(RELIABILITY), dtype=np.int64))
+    sure: Int64 = field(default_factory=lambda: int64_zeros(len(RELIABILITY)))
 
 
 def reliability(count: Int64, low: Int64, high: Int64) -> Int64:
@@ -97,8 +98,8 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
 def _facts(
     folder: Path, name: str, layout: Layout, errors: CuboidErrors, *, is_public: bool
 ) -> CuboidFacts:
-    number, relative = np.zeros(CLASSES, dtype=np.int64), np.zeros(CLASSES)
-    total, contradicted, sure = 0, 0, np.zeros(len(RELIABILITY), dtype=np.int64)
+    number, relative = int64_zeros(CLASSES), np.zeros(CLASSES)
+    total, contradicted, sure = 0, 0, int64_zeros(len(RELIABILITY))
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     listed = rows_of(folder, name, layout)
     if listed > MOST_ROWS_OF_A_PAGE:
@@ -139,7 +140,7 @@ def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 
 def _bar(sure: Int64) -> str:
     """Return parts of a whole side by side, for those who see them: SVG."""
-    ends = np.concatenate([[0], np.cumsum(sure)]) * (BAR / sure.sum())
+    ends = sums_before(sure) * (BAR / sure.sum())
     parts = (
         f'<rect class="{key}" x="{first:.1f}" width="{last - first:.1f}" height="14"/>'
         for key, first, last in zip(RELIABILITY, ends, ends[1:], strict=False)
@@ -185,7 +186,7 @@ def _kind(say: Catalogue, what: CuboidPlan) -> str:
     return say("release.levels.public" if isinstance(what, Public) else "release.levels.unmeasured")
 
 
-def _share(say: Catalogue, row: dict[str, Any], otherwise: str) -> str:
+def _share(say: Catalogue, row: Json, otherwise: str) -> str:
     return otherwise if row["share"] is None else say.percent(f"{100 * row['share']:.3g}")
 
 
@@ -193,7 +194,7 @@ def _error(say: Catalogue, value: float | None) -> str:
     return "–" if value is None else say.numeral(f"{value:,.4g}")
 
 
-def pair_table(plan: Plan, expected: Sequence[dict[str, Any]]) -> str:
+def pair_table(plan: Plan, expected: Sequence[Json]) -> str:
     """Return the levels of two axes as a matrix: of each pair the error, the counts, the share.
 
     A pair that the workload does not have is blank, or called a sum of a table where it is one.
@@ -293,7 +294,7 @@ def keeps_budget(plan: Plan) -> bool:
     if isinstance(budget, EpsilonDelta):
         return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
     cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon
-    return cost is not None and cost <= (budget.rho if isinstance(budget, Rho) else budget.epsilon)
+    return cost is not None and cost <= value_of(budget)
 
 
 def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from hedgerow.errors import BudgetError
 from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import Line, Scale, even_ticks, picture, table
-from hedgerow.plan.page.protected import among
+from hedgerow.plan.page.protected import among, words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.privacy.accountant.accountant import SMALLEST_DELTA
 from hedgerow.privacy.budget import float_above
 from hedgerow.privacy.profile import FALSE_ALARMS
-from hedgerow.release.page.words import words_of
 from hedgerow.text import format_delta, format_rounded_up, raised
 
 _STEP, _RADIUS, _SIDE = 22, 8, 10

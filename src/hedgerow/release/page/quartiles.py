@@ -98,9 +98,7 @@ def distributions_of(release: Content, numeric: int, levels: Levels) -> Cumulati
 
     None where their errors are not known, or take too long.
     """
-    each = zip(release.plan.tree.axes, levels, strict=True)
-    by = {axis.name: axis.levels[k - 1] for axis, k in each if k}
     try:
-        return Distributions(release, numeric, Sums(release.plan, by)).cumulative
+        return Distributions(release, numeric, Sums.of(release.plan, levels)).cumulative
     except ReleaseError:
         return None

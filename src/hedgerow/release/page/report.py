@@ -13,7 +13,7 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.markup import BLOCK, Document, attribute, document, part, spoken
 from hedgerow.pages.markup import shown as shown_text
-from hedgerow.plan.page.protected import publisher
+from hedgerow.plan.page.protected import publisher, words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.release.accepted import accepted
 from hedgerow.release.directory.manifest import OTHER_PAGE, REPORT, check_plain
@@ -25,7 +25,6 @@ from hedgerow.release.page.carried import carry_maps, parts_of
 from hedgerow.release.page.cuboids import carry
 from hedgerow.release.page.levels import cuboid_facts
 from hedgerow.release.page.price import curves, in_a_hundred
-from hedgerow.release.page.words import words_of
 
 PAGE_ROOM = 1 << 20
 """Bytes by which another machine's page may be larger, twice as large aside."""

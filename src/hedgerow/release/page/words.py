@@ -8,13 +8,13 @@ from math import isinf
 from hedgerow.distribution.bins import numeric_axes
 from hedgerow.estimate.cube.shape import maximal
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.pages.catalogue import Catalogue, catalogue
+from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import attribute, in_english, items, shown
 from hedgerow.plan.criteria.verdict import Verdict
 from hedgerow.plan.cuboids import CuboidPlan, Public, Unmeasured
 from hedgerow.plan.facts.constraints import facts_in_words
 from hedgerow.plan.page.accepted import listed
-from hedgerow.plan.page.protected import among, not_hidden, one, protected
+from hedgerow.plan.page.protected import among, not_hidden, one, protected, units, words_of
 from hedgerow.plan.plan import Plan
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.product import BETWEEN_CODES
@@ -27,16 +27,6 @@ MOST_TABLES = 3
 """In the title of a page."""
 MOST_NAMED = 12
 """Combinations of levels in a sentence; a table has all."""
-
-
-def words_of(plan: Plan) -> Catalogue:
-    """Return the texts of the page of a plan, in the language of its description."""
-    return catalogue(plan.description.language)
-
-
-def unit_of(plan: Plan) -> str:
-    """Return what counts count, in the plural: text."""
-    return plan.description.unit or words_of(plan)("release.records")
 
 
 def numeric_axis(tree: Tree) -> int | None:
@@ -120,13 +110,13 @@ def released(plan: Plan, total: int) -> str:
         (axis,) = plan.tree.axes
         name, bins = shown(said.axis_label(axis)), axis.leaves
         lists = [say("release.what.ranges", name=name, bins=bins)]
-    units = shown(unit_of(plan))
+    counted = shown(units(plan))
     parts = [
         say(
             "release.what.counts_exact" if plan.public is not None else "release.what.counts_noisy",
-            total=total, units=units, by=say.joined(lists),
+            total=total, units=counted, by=say.joined(lists),
         ),
-        say("release.what.record_is" if said.unit else "release.what.record", units=units),
+        say("release.what.record_is" if said.unit else "release.what.record", units=counted),
         say(f"release.what.add_up_{plan.workload.name}"),
         say("release.what.unlisted" if len(plan.tables) == 1 else "release.what.unlisted_tables"),
     ]  # fmt: skip
@@ -194,7 +184,7 @@ def cited(plan: Plan, total: int, version: str) -> str:
         source=f"{source}: " if source else "",
         title=title(plan),
         total=total,
-        units=unit_of(plan),
+        units=units(plan),
         version=version,
         promise=stated(plan),
         hash=plan.hash,

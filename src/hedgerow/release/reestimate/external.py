@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import FloatPair
 from hedgerow.errors import TableError, of_public_table
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.real_projection import LARGEST_VARIANCE
@@ -29,7 +29,7 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.descent.nodes import Nodes
+from hedgerow.release.descent.nodes import Nodes, NodesOf
 from hedgerow.release.descent.source import Stored
 from hedgerow.release.directory.measurements import NOISY_COUNT
 from hedgerow.tables.counts import label_nodes
@@ -91,7 +91,7 @@ class Measurements:
                 )
             levels = tree.cuboid(depth)
             noisy[levels], variance[levels] = _aligned(tree, depth, everywhere[depth], frame)
-        public = dict[Levels, Nodes]()
+        public = NodesOf()
         if total is not None:
             if type(total) is not int or not 0 <= total <= LARGEST_COUNT:
                 raise TableError(
@@ -145,7 +145,7 @@ class Measurements:
         return nodes, layers
 
 
-def _aligned(tree: Tree, depth: int, nodes: Nodes, given: Any) -> tuple[Float64, Float64]:
+def _aligned(tree: Tree, depth: int, nodes: Nodes, given: Any) -> FloatPair:
     """Return the noisy counts of all nodes of a depth, and their variances."""
     where, columns = f"the noisy counts of depth {depth}", tree.columns(depth)
     frame = _read(given, columns, where)

@@ -173,9 +173,7 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         estimates, covariances = answers_of(content.plan).again(content, method)
-        listed = {
-            levels: content.nodes[levels] for levels in estimates
-        }  # read, if they were not yet
+        listed = {k: content.nodes[k] for k in estimates}  # read, if they were not yet
     plan, tree = content.plan, content.plan.tree
     for levels, again in estimates.items():
         errors, was = content.errors(levels), listed[levels]

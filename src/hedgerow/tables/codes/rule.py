@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import polars as pl
 
+from hedgerow.arrays import Sizes
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.limits import LARGEST_DOUBLE
 from hedgerow.tables.maps.shapes import Shapes
@@ -23,7 +23,7 @@ class Rule(ABC):
         numeric: its columns hold numbers, and no codes.
     """
 
-    numeric: ClassVar[bool] = False
+    numeric = False
 
     def code_columns(self, names: Sequence[str], levels: Sequence[str], subject: str) -> Texts:
         """Return the columns of a list that hold its codes.
@@ -101,7 +101,7 @@ class Rule(ABC):
             )
 
 
-def whole_numbers(given: Sequence[int], key: str, fitting: str) -> tuple[int, ...]:
+def whole_numbers(given: Sequence[int], key: str, fitting: str) -> Sizes:
     """Return positive whole numbers, or raise."""
     numbers = as_list(key, given, f"a list of whole numbers, {fitting}", TableError)
     for number in numbers:

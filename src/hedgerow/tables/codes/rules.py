@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -235,7 +234,7 @@ class Division(Rule):
         (Axis(square: 1 km100, 2 km1), ['4321000_3210000', '4329000_3210000'])
     """
 
-    numeric: ClassVar[bool] = True
+    numeric = True
     widths: Sequence[int]
     code: str | Sequence[str] | None = None
 

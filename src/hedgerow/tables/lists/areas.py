@@ -1,12 +1,12 @@
 """Lists of areas: gaps filled, nested into levels, and what areas are called."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import IntArrays, IntPair
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes, in_order
@@ -35,7 +35,7 @@ def complete(codes: pl.DataFrame, subject: str) -> pl.DataFrame:
     return codes
 
 
-def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...]]:
+def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], IntArrays]:
     """Return labels and child ranges of every level from the paths of the leaves.
 
     A path that occurs again counts once.
@@ -64,7 +64,7 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], tupl
     return tuple(labels), tuple(child_start)
 
 
-def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[tuple[Int64, Int64]]:
+def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[IntPair]:
     """Yield for each level the rows where its nodes begin, and the child ranges of those above.
 
     Args:
@@ -85,7 +85,7 @@ def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[tu
 Names = tuple[pl.Series | None, ...]
 """Of each level the names of its nodes, missing where the list has none; None of a level without;
 empty of an axis without."""
-Given = str | Mapping[str, str]
+Given = str | TextByName
 """The column of names of the deepest level (with a rule: of all codes), or of each level given."""
 
 CODE, NAME, LEVEL = "code", "name", "level"

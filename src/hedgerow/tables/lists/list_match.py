@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hedgerow.arrays import Sizes
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.text import Texts
@@ -50,7 +51,7 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     """
     by_list = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
-        mine, best = ColumnName.of(name), list[tuple[tuple[int, ...], int, ColumnName]]()
+        mine, best = ColumnName.of(name), list[tuple[Sizes, int, ColumnName]]()
         for place, shape in enumerate(shapes):
             for listed in shape.columns:
                 role = mine.role(listed)

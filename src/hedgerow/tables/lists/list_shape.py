@@ -1,6 +1,6 @@
 """What the values of a public list say of its levels: which column is coarser than which."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from hedgerow.arrays import Sizes
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.text import TextByName, Texts
 
@@ -40,8 +41,8 @@ class Nesting:
     """
 
     levels: tuple[Texts, ...]
-    names: Mapping[str, str]
-    left_out: Mapping[str, str]
+    names: TextByName
+    left_out: TextByName
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,7 @@ class ListShape:
         Names are in a column of names, or in one that is called like the codes without a word for
         codes: ``Ethnic group`` beside ``Ethnic group Code``.
         """
-        names = TextByName()
+        names = dict[str, str]()
         for level in levels:
             mine = self.column(level)
             words = [mine.words, *([()] if level == levels[-1] else [])]
@@ -192,7 +193,7 @@ class ListShape:
                     return column.text, parent, depth
         return None
 
-    def lengths(self, column: str) -> tuple[int, ...]:
+    def lengths(self, column: str) -> Sizes:
         """Return the lengths of codes where each longer one continues a shorter one of the list.
 
         One length alone, or codes that continue no other: empty.
@@ -207,7 +208,7 @@ class ListShape:
                 return ()
         return tuple(lengths)
 
-    def bureau_lengths(self, column: str) -> tuple[int, ...]:
+    def bureau_lengths(self, column: str) -> Sizes:
         """Return how many digits each level has of a Census Bureau's GEOID; empty of others."""
         codes = self.frame[column].drop_nulls()
         length = codes.str.len_chars().unique().to_list()

@@ -11,21 +11,21 @@ no code at all are left out, and counted.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Int64
+from hedgerow.arrays import Array, Int64, run_sums
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import insert_names, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import TextByName, visible
 
 ROLE = "the lookup of areas"
 NODE, FINER = "\0node", "\0finer"
@@ -74,7 +74,7 @@ class Lookup:
         column: str | None = None,
         *,
         names: str | None = None,
-        codes: Mapping[str, str] | None = None,
+        codes: TextByName | None = None,
     ) -> "Lookup":
         """Read a lookup.
 
@@ -166,7 +166,7 @@ class Lookup:
 
     def sums(self, table: Array) -> Array:
         """Return the sums of a table's rows by area: (areas, …) of (nodes of the level, …)."""
-        return np.add.reduceat(table[self.nodes], self.start[:-1], axis=0)
+        return run_sums(table[self.nodes], self.start)
 
     def partitions(self, nodes: int) -> list[Int64]:
         """Return areas in groups that do not overlap, each as the area of every node.

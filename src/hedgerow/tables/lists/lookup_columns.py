@@ -6,7 +6,7 @@ beside ``PCON25CD``, ``seat_name`` beside ``seat``. What is left is the column o
 that is given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import TableError, did_you_mean, shorten
@@ -40,7 +40,7 @@ class LookupColumns:
         headers: Sequence[str],
         area: str | None,
         names: str | None,
-        codes: Mapping[str, str],
+        codes: TextByName,
         subject: str,
     ) -> "LookupColumns":
         """Return which of a lookup's headers are what; arguments as in `Lookup.of`.
@@ -50,7 +50,7 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said, there, levels = TextByName(), _names_in_release(tree), _levels_by_name(tree)
+        said, there, levels = dict[str, str](), _names_in_release(tree), _levels_by_name(tree)
         for header, name in codes.items():
             if name not in there and name not in levels:
                 raise TableError(
@@ -89,14 +89,13 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
         there = [(number, *way) for way in ways if set(way[1]) <= set(names)]
         places += there[:1]
     if len(places) != 1:
-        every = [column for axis in tree.axes for column in axis.columns]
         which = " and ".join(repr(tree.axes[number].name) for number, *_ in places)
         fault = f"has codes of the axes {which}" if places else "has no column of an axis's codes"
         said = next(iter(_levels_by_name(tree)), "")
         say = f"say which level's codes a column has: --area-codes COLUMN={shorten(said, 60)}"
         raise TableError(
             f"{subject} {fault}; it needs those of one axis, in a column that is called as in the "
-            f"release ({shorten(', '.join(every), 200)}); its columns are "
+            f"release ({shorten(', '.join(tree.every_column), 200)}); its columns are "
             f"{shorten(', '.join(names), 200)}; {say} (codes={{…}})"
         )
     return places[0]
@@ -105,11 +104,9 @@ def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int,
 def _levels_by_name(tree: Tree) -> dict[str, list[str]]:
     """Return the name of each level, as in a plan → its columns of codes."""
     return {
-        tree.name_of(tuple(k if each is axis else 0 for each in tree.axes)): list(
-            axis.keys(k).columns
-        )
+        tree.level_name(axis, level): axis.keys(k).columns
         for axis in tree.axes
-        for k in range(1, axis.depth + 1)
+        for k, level in enumerate(axis.levels, start=1)
     }
 
 

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64
+from hedgerow.arrays import Int32, Int64, IntArrays, Sizes, int64_zeros
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
@@ -36,7 +36,7 @@ class Product:
         words: for each column its code at each node of the level that is the first to tell it.
     """
 
-    column_ends: tuple[int, ...]
+    column_ends: Sizes
     words: tuple[pl.Series, ...]
 
 
@@ -52,7 +52,7 @@ class Order:
 
     levels: Texts
     columns: Texts
-    column_ends: tuple[int, ...]
+    column_ends: Sizes
 
     @classmethod
     def of(cls, product: Sequence[str], columns: Sequence[str], subject: str) -> "Order":
@@ -144,7 +144,7 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
 
 def nest_product(
     leaves: pl.DataFrame, levels: Sequence[str], column_ends: Sequence[int], subject: str
-) -> tuple[tuple[pl.Series, ...], tuple[Int64, ...], Product]:
+) -> tuple[tuple[pl.Series, ...], IntArrays, Product]:
     """Return labels and child ranges of every level, and what each tells.
 
     Args:
@@ -177,7 +177,7 @@ def nest_product(
 
 def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
     """Return the distinct rows of text codes, sorted, and which of them each row is: int32."""
-    number = np.zeros(len(frame), dtype=np.int64)
+    number = int64_zeros(len(frame))
     for column in frame:  # renumbered each time, so that no product of sizes can overflow
         code = column.rank("dense").to_numpy().astype(np.int64)
         number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]

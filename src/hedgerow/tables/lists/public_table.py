@@ -145,7 +145,7 @@ def _renamed(axis: Axis, columns: Texts) -> Axis:
 def _has_codes(names: Sequence[str], axis: Axis) -> bool:
     if axis.product is not None:  # which of its columns are needed depends on its lists
         return True
-    present = [column for column in axis.columns if column in names]
+    present = axis.columns_in(names)
     if axis.reading is not None:
         return set(axis.reading.columns) <= set(names)
     return len(present) == axis.depth or present == [axis.columns[-1]]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64
-from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following, starts_of
+from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_among, starts_of
+from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following
 
 FULL_TURN = 360.0
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
@@ -81,7 +81,7 @@ def unwrapped(longitudes: Float64) -> Float64:
     return np.where(longitudes <= every[np.argmax(gaps)], longitudes + FULL_TURN, longitudes)
 
 
-def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64, Int64]:
+def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
     """Return rings without repeated points; one of each area that would vanish is a small square.
 
     Returns:
@@ -89,23 +89,23 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> tuple[Int64
         ring: int64 (points), ascending: the ring of each; rings without any have vanished.
     """
     rings = len(area)
-    start = np.searchsorted(ring, np.arange(rings + 1))
+    start = starts_among(ring, rings)
     before = np.arange(-1, len(ring) - 1)
     before[start[:-1]] = start[1:] - 1
     differs = (points != points[before]).any(axis=1)
     points, ring = points[differs], ring[differs]
     # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
-    begin = np.searchsorted(ring, np.arange(rings + 1))
+    begin = starts_among(ring, rings)
     after = following(begin)
     x, y = points[:, 0], points[:, 1]
     cross = x * y[after] - x[after] * y
-    sums = np.zeros(rings, dtype=np.int64)
+    sums = int64_zeros(rings)
     np.add.at(sums, ring, cross)
     size = np.abs(sums)
     largest = _largest(size, area, areas)
     lost = largest[(largest >= 0) & (size[np.maximum(largest, 0)] == 0)]
     is_kept = (size > 0)[ring]
-    corner = np.zeros((rings, 2), dtype=np.int64)
+    corner = int64_zeros((rings, 2))
     corner[ring[::-1]] = points[::-1]
     added = (corner[lost][:, None, :] + SQUARE).reshape(-1, 2)
     points = np.concatenate([points[is_kept], added])

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import shapely
 
-from hedgerow.arrays import Bool, Float64
+from hedgerow.arrays import Bool, Float64, run_numbers
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
@@ -112,7 +112,7 @@ def simplified(topology: Topology, needed: Bool) -> Topology:
     Raises:
         TableError: there are too many borders.
     """
-    owner = np.repeat(np.arange(len(topology.arc_start) - 1), np.diff(topology.arc_start))
+    owner = run_numbers(topology.arc_start)
     lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
     tolerance = 1.0
     while tolerance <= GRID / 64:

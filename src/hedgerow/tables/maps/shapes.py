@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    Int64,
+    IntPair,
+    run_starts,
+    run_sums,
+    runs,
+    starts_among,
+    starts_of,
+)
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_AREAS_SHOWN
 from hedgerow.text import Json
@@ -47,24 +57,17 @@ class Topology:
             ring: int64 (points), ascending: the ring of each.
             rings: how many there are; each has a point.
         """
-        start = np.searchsorted(ring, np.arange(rings + 1))
+        start = starts_among(ring, rings)
         size = np.diff(start)
         key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
         after = following(start)
         joint = _junctions(key, key[after])
         # where each ring is to begin: at a junction; else at its least point, as its twin
         rank = np.where(joint, key - (1 << 62), key)
-        at = np.flatnonzero(
-            rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), np.diff(start))
-        )
+        at = np.flatnonzero(rank == np.repeat(np.minimum.reduceat(rank, start[:-1]), size))
         # the points of all rings in order, each ring turned to begin at a point of its own
-        begin, length = np.repeat(start[:-1], size), np.repeat(size, size)
-        place = (
-            np.arange(start[-1])
-            - begin
-            + np.repeat(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
-        )
-        order = np.asarray(begin + place % length)
+        place = runs(at[np.searchsorted(at, start[:-1])] - start[:-1], size)
+        order = np.repeat(start[:-1], size) + place % np.repeat(size, size)
         key, joint, points, ring = key[order], joint[order], points[order], ring[order]
         edge = _edges(key, key[after])
         is_first = joint.copy()
@@ -80,7 +83,7 @@ class Topology:
         return cls(
             *_pieces(points, after, first[kept], end[kept]),
             np.where(same, arc, ~arc).astype(np.int64),
-            np.searchsorted(ring[first], np.arange(rings + 1)).astype(np.int64),
+            starts_among(ring[first], rings),
         )
 
     @property
@@ -89,9 +92,9 @@ class Topology:
         x, y = self.points[:, 0], self.points[:, 1]
         cross = np.append(x[:-1] * y[1:] - x[1:] * y[:-1], 0)
         cross[self.arc_start[1:] - 1] = 0
-        of_arc = np.add.reduceat(cross, self.arc_start[:-1])
+        of_arc = run_sums(cross, self.arc_start)
         signed = np.where(self.arcs >= 0, 1, -1) * of_arc[np.maximum(self.arcs, ~self.arcs)]
-        return np.add.reduceat(signed, self.ring_start[:-1])
+        return run_sums(signed, self.ring_start)
 
     def with_points(self, points: Int64, arc: Int64, needed: Bool) -> "Topology":
         """Return the same rings along other points of their arcs, whose ends are the same.
@@ -101,7 +104,7 @@ class Topology:
             arc: int64 (points), ascending: the arc of each.
             needed: bool (rings): which keep their arcs as they are where they would vanish.
         """
-        start = np.searchsorted(arc, np.arange(len(self.arc_start))).astype(np.int64)
+        start = starts_among(arc, len(self.arc_start) - 1)
         made = replace(self, points=points, arc_start=start)
         gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
         own, parts = np.split(self.points, self.arc_start[1:-1]), np.split(points, start[1:-1])
@@ -118,11 +121,6 @@ def following(start: Int64) -> Int64:
     return after
 
 
-def starts_of(parts: Sequence[Int64]) -> Int64:
-    """Return where each part begins once they stand behind each other: int64 (parts + 1)."""
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
@@ -137,11 +135,10 @@ def _junctions(key: Int64, following: Int64) -> Bool:
     return np.asarray(degree[np.searchsorted(place, key)] != 2)
 
 
-def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> tuple[Int64, Int64]:
+def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> IntPair:
     """Return the points of some runs, each with the point after it, and where each begins."""
     size = end - first + 1
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    at = np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(first, size)
+    start, at = run_starts(size), runs(first, size)
     at[start[1:] - 1] = after[end - 1]
     return points[at], start
 
@@ -223,7 +220,7 @@ class Shapes:
             given = whole["objects"][name]["geometries"]
             areas = tuple(
                 tuple(
-                    tuple(tuple(_arc(arc) for arc in ring) for ring in polygon)
+                    tuple(tuple(map(_arc, ring)) for ring in polygon)
                     for polygon in each.get("arcs", [])
                 )
                 for each in given

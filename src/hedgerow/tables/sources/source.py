@@ -109,7 +109,7 @@ def as_codes(frame: pl.DataFrame, columns: list[str], subject: str) -> pl.DataFr
         for column in columns
     ]
     codes = frame.select(pl.when(text != "").then(text) for text in texts)
-    return codes.with_columns(unpointed(code) for code in codes)
+    return codes.with_columns(map(unpointed, codes))
 
 
 def in_order(frame: pl.DataFrame) -> bool:
@@ -467,4 +467,4 @@ def _listed(
 def _rows(db: Database, select: str) -> pl.DataFrame:
     """Return rows of codes, without the ``.0`` that a whole column has."""
     rows = pl.DataFrame(db.sql(select).to_arrow_table())
-    return rows.with_columns(unpointed(column) for column in rows)
+    return rows.with_columns(map(unpointed, rows))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hedgerow.arrays import Sizes
 from hedgerow.errors import MachineError, TableError, outside_limits
 from hedgerow.machine import check_plain, library
 from hedgerow.text import Texts, check_utf8
@@ -51,7 +52,7 @@ class StoredStatistics:
     subject: str
     names: Texts
     kinds: tuple[pa.DataType, ...]
-    widths: tuple[int, ...]
+    widths: Sizes
 
     @classmethod
     def open(cls, path: Path, subject: str) -> "StoredStatistics":

@@ -8,11 +8,20 @@ public, the number of all records: first the sums of its rows, then the cells be
 from collections.abc import Sequence
 from functools import partial
 from math import nan, sqrt
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int32, Int64, run_starts, starts_within
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntPair,
+    int64_zeros,
+    run_starts,
+    starts_within,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals
 from hedgerow.estimate.spine.component import Component
@@ -21,7 +30,7 @@ from hedgerow.estimate.spine.fit.rounding import metric_of, round_family, round_
 from hedgerow.estimate.spine.fit.steps import ChildRows, Runs
 from hedgerow.estimate.spine.matrices import Blocks
 from hedgerow.estimate.spine.support import Part
-from hedgerow.kernels import kernel, over_families
+from hedgerow.kernels import kernel, over_families, run_ends, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
 LIMIT = float(LARGEST_REAL_COUNT)
@@ -33,9 +42,9 @@ SUM_TOLERANCE = 0.002
 MOST_ROUNDS = 3000
 """Rounds of a fit, at most; hundreds are usual."""
 
-Cells: TypeAlias = tuple[Int64, Runs, Int32, Float64]
+Cells = tuple[Int64, Runs, Int32, Float64]
 """The extents, runs and sums' places of `Residuals`; and ``near`` of `weights_of`."""
-Rows: TypeAlias = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
+Rows = tuple[Int64, Int64, Int64, Int64, Int64, Int32]
 """Where the children of each node begin, the rows of each child and of each node; a row's parent;
 where the covariance of each child begins; all from 0. And the group of each row of a node."""
 
@@ -72,7 +81,7 @@ def settle_families(
     )  # fmt: skip
     bounds = support.low[level][rows], support.high[level][rows]
     covariance = _covariances(components, level, nodes, matrices)
-    out, said = np.zeros(said.shape, dtype=np.int64), np.clip(said, -LIMIT, LIMIT)
+    out, said = int64_zeros(said.shape), np.clip(said, -LIMIT, LIMIT)
     tables = said, covariance, np.ascontiguousarray(above), out
     stop = TOLERANCE, MOST_ROUNDS
     cells = residuals.extents, residuals.runs, residuals.sum_place, near
@@ -117,7 +126,7 @@ def settle_root(
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
     rows = np.array([0, len(low)]), np.arange(len(low))
     said = np.clip(said, -LIMIT, LIMIT)
-    fit, out = np.zeros_like(said), np.zeros(said.shape, dtype=np.int64)
+    fit, out = np.zeros_like(said), int64_zeros(said.shape)
     total_bound = False, nan if total is None else float(total)
     sums = _root_sums(rows, (said, covariance), (low, high, total_bound))
     bounds = free.astype(np.float64), sums, sums, total_bound
@@ -132,7 +141,7 @@ def settle_root(
 
 def _root_sums(
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     limits: tuple[Int64, Int64, tuple[bool, float]],
 ) -> Float64:
     """Return the sums of the root's rows that fit best before any cell does: float64 (rows).
@@ -145,7 +154,7 @@ def _root_sums(
     """
     (said, covariance), (low, high, total_bound) = given, limits
     width, row_sums = said.shape[1], np.zeros((len(said), 1))
-    one = np.zeros(0, dtype=np.int64), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
+    one = int64_zeros(0), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
     bounds = np.ones_like(row_sums), low.astype(np.float64), high.astype(np.float64), total_bound
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), row_sums)
@@ -168,17 +177,15 @@ def _covariances(
 
 
 @kernel
-def _gather(
-    nodes: tuple[Int64, Int64], blocks: Blocks, matrices: Float64, residual: int, out: Float64
-) -> None:
+def _gather(nodes: IntPair, blocks: Blocks, matrices: Float64, residual: int, out: Float64) -> None:
     """Copy the blocks of each node to their places in its matrix."""
     (start, begin), (rows, at), node = nodes, blocks, 0
     for b in range(len(at) - 1):
-        k, first = rows[b + 1] - rows[b], rows[b] - rows[0]
+        k, first = run_size(rows, b), rows[b] - rows[0]
         # Blocks ascend, so the node of each is looked for from the last one on.
         while first + k > start[node + 1]:
             node += 1
-        many, place = start[node + 1] - start[node], first - start[node]
+        many, place = run_size(start, node), first - start[node]
         for i in range(k):
             line = begin[node] + (residual * many + place + i) * many + place
             for j in range(k):
@@ -189,7 +196,7 @@ def _gather(
 def _settle_range(
     cells: Cells,
     rows: Rows,
-    limits: tuple[Int64, Int64],
+    limits: IntPair,
     tables: tuple[Float64, Float64, Int64, Int64],
     stop: tuple[float, int],
     first: int,
@@ -200,7 +207,7 @@ def _settle_range(
     child_start, row_start, upper_start, parent, matrices, group = rows
     said, covariance, above, out = tables
     for f in range(first, last):
-        a, b = child_start[f], child_start[f + 1]
+        a, b = run_ends(child_start, f)
         if upper_start[f] == upper_start[f + 1]:
             continue  # nobody may be there
         r, s = row_start[a], row_start[b]

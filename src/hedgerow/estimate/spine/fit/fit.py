@@ -32,11 +32,10 @@ direction method of multipliers, sections 3.3, 3.4 and 5.2.
 """
 
 from math import sqrt
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64
 from hedgerow.estimate.cube.residuals import turn_rows
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.fit.steps import (
@@ -49,7 +48,7 @@ from hedgerow.estimate.spine.fit.steps import (
     project_row,
     variances_of,
 )
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range
 
 RELAXED = 1.6
 """Over-relaxation of x, between 1 (none) and 2."""
@@ -62,7 +61,7 @@ WITHIN = 1e-9
 SUM_TOLERANCE = 4.0
 """How near the sums of a row and of a child must come, in tolerances of a cell."""
 
-Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
+Bounds = tuple[Float64, Float64, Float64, tuple[bool, float]]
 """See `fit_family`."""
 
 
@@ -70,7 +69,7 @@ Bounds: TypeAlias = tuple[Float64, Float64, Float64, tuple[bool, float]]
 def fit_family(
     cells: tuple[Int64, Runs],
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     bounds: Bounds,
     stop: tuple[float, int],
     y: Float64,
@@ -140,7 +139,7 @@ def _keep(
     cells: tuple[Int64, Runs],
     rows: ChildRows,
     z: Float64,
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     targets: tuple[Float64, tuple[bool, float]],
     q: Float64,
     x: Float64,
@@ -221,7 +220,7 @@ def _progress(
     gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
     for c in range(len(row_start) - 1):
         whole = 0.0
-        for row in range(row_start[c], row_start[c + 1]):
+        for row in run_range(row_start, c):
             total = 0.0
             for k in range(x.shape[1]):
                 # Of cells, and of the sums of rows and of children, which must be nearer.

@@ -23,25 +23,23 @@ cell changes one number in each marginal and group. So what every unit costs is 
 As every unit's cost holds the errors of all marginals so far, these do not add up.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntTriple
 from hedgerow.estimate.families.units import cheapest_units, family_hash
 from hedgerow.estimate.spine.fit.steps import ChildRows
 from hedgerow.estimate.spine.matrices import invert
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_range, run_size
 from hedgerow.limits import LARGEST_REAL_COUNT
 
-Metric: TypeAlias = tuple[Int32, Float64, Float64]
+Metric = tuple[Int32, Float64, Float64]
 """Where each cell's sums are (marginals, W); N, child by child; and half the objective's gradient
 with respect to each sum (rows, sums of all marginals), at the fit."""
-Slopes: TypeAlias = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
+Slopes = tuple[Int32, Float64, Float64, Int64, Int64, Int64]
 """Where each cell's sums are (marginals, W); half the objective's gradient with respect to each sum
 (rows, sums of all marginals); N, child by child, and where each row's line of it begins; where a
 child's rows begin; a row's child."""
-Limits: TypeAlias = tuple[Int64, Int64, Float64]
+Limits = tuple[Int64, Int64, Float64]
 """The least and largest sums of a row's cells, int64 (rows), and the sums, float64 (rows)."""
 
 MOST_SWEEPS = 50
@@ -58,7 +56,7 @@ NEAR = 1e-6
 def round_family(
     cells: Metric,
     rows: ChildRows,
-    bounds: tuple[Int64, Int64, Int64],
+    bounds: IntTriple,
     fit: Float64,
     out: Int64,
 ) -> None:
@@ -186,7 +184,7 @@ def _gains(slopes: Slopes, here: Int64, k: int, limits: Limits, x: Float64) -> b
 @kernel
 def round_root(
     cells: Metric,
-    bounds: tuple[Int64, Int64, Int64],
+    bounds: IntTriple,
     wanted: int,
     fit: Float64,
     out: Int64,
@@ -332,9 +330,9 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
     (place, near, slope), begin = cells, 0
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
-        for row in range(row_start[c], row_start[c + 1]):
+        for row in run_range(row_start, c):
             child[row], line[row] = c, begin
-            begin += row_start[c + 1] - row_start[c]
+            begin += run_size(row_start, c)
     # The slopes of the metric serve each call, so moves go into a copy.
     return place, slope.copy(), near, line, row_start, child
 
@@ -343,10 +341,10 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
 def metric_of(
     near: tuple[Float64, Int32],
     rows: ChildRows,
-    given: tuple[Float64, Float64],
+    given: FloatPair,
     fit: Float64,
     sums: int,
-) -> tuple[Float64, Float64]:
+) -> FloatPair:
     """Return N of each child, one behind the other, and half the objective's gradient at the fit.
 
     Args:
@@ -360,7 +358,7 @@ def metric_of(
     (row_start, slot), (weights, group), begin = rows, near, 0
     metric, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
-        first, m = row_start[c], row_start[c + 1] - row_start[c]
+        first, m = row_start[c], run_size(row_start, c)
         own = metric[begin : begin + m * m].reshape(m, m)
         # Groups alone: the metric of the fit itself, inverted once a child.
         if len(weights) == 0:

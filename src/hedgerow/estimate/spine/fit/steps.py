@@ -5,18 +5,17 @@ stand one behind the other, child by child, (residuals, rows, rows).
 """
 
 from math import sqrt
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int32, Int64
+from hedgerow.arrays import Float64, FloatPair, Int32, Int64, IntPair
 from hedgerow.estimate.families.units import level_of
 from hedgerow.estimate.spine.matrices import invert
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends, run_range, run_size
 
-Runs: TypeAlias = tuple[Int64, Int32]
+Runs = tuple[Int64, Int32]
 """Where runs of coordinates of one residual begin, int64 (runs + 1), and the residual of each."""
-ChildRows: TypeAlias = tuple[Int64, Int64]
+ChildRows = IntPair
 """Where the rows of each child begin; and the row of the node above that each row is a part of."""
 
 
@@ -25,7 +24,7 @@ def keep_sums(
     runs: Runs,
     rows: ChildRows,
     z: Float64,
-    matrices: tuple[Float64, Float64],
+    matrices: FloatPair,
     counts: Float64,
     q: Float64,
     x: Float64,
@@ -47,7 +46,7 @@ def keep_sums(
     # z + D q of each child.
     x[:] = z
     for c in range(len(row_start) - 1):
-        first, last = row_start[c], row_start[c + 1]
+        first, last = run_ends(row_start, c)
         own, begin = _matrix(damped, begin, residuals, last - first)
         _add_product(runs, own, (q, every[first:last]), (x, every[first:last]))
     # n less the sums of these, and λ = (Σ D)⁻¹ of it.
@@ -58,7 +57,7 @@ def keep_sums(
     # And D λ of each child.
     begin = 0
     for c in range(len(row_start) - 1):
-        first, last = row_start[c], row_start[c + 1]
+        first, last = run_ends(row_start, c)
         own, begin = _matrix(damped, begin, residuals, last - first)
         _add_product(runs, own, (share, slot[first:last]), (x, every[first:last]))
 
@@ -89,7 +88,7 @@ def _add_product(
             row = given[at[j]]
             for r in range(len(residual)):
                 factor = matrix[residual[r], i, j]
-                for k in range(start[r], start[r + 1]):
+                for k in run_range(start, r):
                     out[k] += factor * row[k]
 
 
@@ -119,7 +118,7 @@ def dampen(
     """Write D = ρC (I + ρC)⁻¹ = I - (I + ρC)⁻¹ of each child and residual."""
     begin = 0
     for c in range(len(row_start) - 1):
-        m = row_start[c + 1] - row_start[c]
+        m = run_size(row_start, c)
         for _ in range(residuals):
             own = damped[begin : begin + m * m].reshape(m, m)
             # I + ρC.
@@ -141,7 +140,7 @@ def invert_sums(damped: Float64, rows: ChildRows, joint: Float64) -> None:
     joint[:] = 0.0
     begin = 0
     for c in range(len(row_start) - 1):
-        own, begin = _matrix(damped, begin, len(joint), row_start[c + 1] - row_start[c])
+        own, begin = _matrix(damped, begin, len(joint), run_size(row_start, c))
         here = slot[row_start[c] : row_start[c + 1]]
         # Each child's D where its groups stand among the node's.
         for r in range(len(joint)):
@@ -157,7 +156,7 @@ def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float
     """Return the variance of each row's coordinates of each residual: float64 (rows, residuals)."""
     variances, begin = np.empty((row_start[-1], residuals)), 0
     for c in range(len(row_start) - 1):
-        first, last = row_start[c], row_start[c + 1]
+        first, last = run_ends(row_start, c)
         own, begin = _matrix(covariance, begin, residuals, last - first)
         # Gathered once, as the diagonals lie apart from each other in memory.
         for i in range(last - first):

@@ -12,21 +12,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, run_starts
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntArrays,
+    IntPair,
+    Numbers,
+    run_starts,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.tree.sums import climb
-from hedgerow.kernels import kernel
+from hedgerow.kernels import kernel, run_ends, run_range
 
-Rows: TypeAlias = tuple[Int32, Int64, Int64]
+Rows = tuple[Int32, Int64, Int64]
 """The group of each row; where its nodes begin at a level, and at the next one, both from 0."""
 
-Family: TypeAlias = tuple[Int64, Int64]
+Family = IntPair
 """Where the nodes of each group begin at a level, and where the children of each node begin."""
 
 
@@ -45,7 +55,7 @@ class GroupTrees:
 
     squares: AxisSquares
     group_level: int
-    start: tuple[Int64, ...]
+    start: IntArrays
     leaf: Int32
 
     @classmethod
@@ -54,7 +64,7 @@ class GroupTrees:
         attribute: AxisShape,
         group_level: int,
         zero_leaves: Bool,
-        own: Sequence[float] | Float64,
+        own: Numbers,
     ) -> "GroupTrees":
         """Return the trees below the nodes of a level of an attribute axis.
 
@@ -116,9 +126,7 @@ class GroupTrees:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
         return run_starts(self.widths(level)[group])
 
-    def split(
-        self, group: Int32, above: Sequence[Float64 | None], leaves: Float64
-    ) -> tuple[Float64, Float64]:
+    def split(self, group: Int32, above: Sequence[Float64 | None], leaves: Float64) -> FloatPair:
         """Return what each row's tree says of the row, and the rest at its leaves.
 
         Args:
@@ -209,7 +217,7 @@ def _kept(attribute: AxisShape, zero: Bool) -> list[Int64]:
 def _pass_up(
     rows: Rows,
     family: Family,
-    weights: tuple[Float64, Float64],
+    weights: FloatPair,
     own: Array,
     below: Array,
     out: Array,
@@ -220,10 +228,10 @@ def _pass_up(
     for row in range(len(group)):
         g = group[row]
         at = lower[row]
-        for node in range(start[g], start[g + 1]):
+        for node in run_range(start, g):
             # Σ of the children, which stand in order: at runs through them.
             total = 0.0
-            for _ in range(child_start[node], child_start[node + 1]):
+            for _ in run_range(child_start, node):
                 total += below[at]
                 at += 1
             # (u/S) Σ z + (u/v) x, where x is measured.
@@ -243,8 +251,8 @@ def _pass_down(
     for row in range(len(group)):
         g = group[row]
         at = lower[row]
-        for node in range(start[g], start[g + 1]):
-            first, last = child_start[node], child_start[node + 1]
+        for node in run_range(start, g):
+            first, last = run_ends(child_start, node)
             # y_parent - Σ z of the family, of which each child takes its share q.
             gap = above[upper[row] + node - start[g]]
             for c in range(last - first):

@@ -16,13 +16,26 @@ they are not, it falls into two problems that are independent of each other:
 Whole counts are settled coarse to fine (`hedgerow.estimate.spine.nested.settle`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from hedgerow.arrays import Bool, ByCuboid, Float64, Int32, Int64, Levels, run_starts
+from hedgerow.arrays import (
+    Bool,
+    ByCuboid,
+    Float64,
+    FloatPair,
+    Int32,
+    Int64,
+    IntPair,
+    Levels,
+    Numbers,
+    OfCuboids,
+    run_starts,
+    run_sums,
+)
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.cells import Cells
@@ -64,14 +77,14 @@ class Nested(Model):
         spine: AxisShape,
         attribute: AxisShape,
         group_level: int,
-        has: tuple[Int64, Int64] | None,
+        has: IntPair | None,
         bounds: Sequence[Bounds],
         zero_leaves: Bool,
-        spine_variances: Sequence[float] | Float64,
-        attribute_variances: Sequence[float] | Float64,
+        spine_variances: Numbers,
+        attribute_variances: Numbers,
         *,
         total_known: bool,
-        noise: Mapping[Levels, float] | None = None,
+        noise: OfCuboids | None = None,
     ) -> "Nested":
         """Return the model of a census whose cuboids are measured with product variances.
 
@@ -139,7 +152,7 @@ class Nested(Model):
         place = self.trees.places(deeper)
         return Cells(self.support, level, self.group_level, self.trees.widths(deeper), place)
 
-    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> tuple[Float64, Float64]:
+    def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> FloatPair:
         """Return h of the rests and of the rows of some nodes."""
         group = self.support.group[level][self.support.rows(level, nodes)]
         deepest = self.group_level + self.trees.depth
@@ -161,9 +174,9 @@ class Nested(Model):
         is_measured = (level, b) in self.measured
         return self.table((level, b), nodes, noisy) if is_measured else None
 
-    def _apart(self, group: Int32, detail: Float64) -> tuple[Float64, Float64]:
+    def _apart(self, group: Int32, detail: Float64) -> FloatPair:
         """Return the rests and the numbers of rows."""
-        whole = np.add.reduceat(detail, run_starts(self.support.widths[group])[:-1])
+        whole = run_sums(detail, run_starts(self.support.widths[group]))
         return self.trees.with_gains(group, -whole, detail.copy()), whole
 
     def _together(self, group: Int32, coordinates: Sequence[Float64]) -> Float64:
@@ -192,7 +205,7 @@ class Nested(Model):
         return settle_below(self.components, self.trees, (part, level), said, above)
 
 
-def _checked(variances: Sequence[float] | Float64, axis: AxisShape) -> Float64:
+def _checked(variances: Numbers, axis: AxisShape) -> Float64:
     """Return an axis's variances: float64 (levels).
 
     Raises:
