@@ -404,3 +404,9 @@ def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
     """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
     codes = np.unravel_index(numbers, tree.sizes(levels))
     return tuple(code.astype(np.int32) for code in codes)
+
+
+def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
+    """Return the cells of a cuboid that cells of a finer one belong to, single children aside."""
+    axes = zip(tree.axes, levels, finer, codes, strict=True)
+    return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)

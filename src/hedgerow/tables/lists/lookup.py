@@ -25,7 +25,7 @@ from hedgerow.tables.lists.areas import insert_names, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
-from hedgerow.text import visible
+from hedgerow.text import Json, visible
 
 ROLE = "the lookup of areas"
 NODE, FINER = "\0node", "\0finer"
@@ -65,6 +65,12 @@ class Lookup:
 
     def __len__(self) -> int:
         return len(self.areas)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lookup) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.axis, self.level, len(self), len(self.nodes)))
 
     @classmethod
     def of(
@@ -136,6 +142,32 @@ class Lookup:
         elsewhere = every[column].n_unique() - len(areas)
         start = np.append(begin, len(nodes))
         return cls(number, level, areas, start, nodes, called, outside, elsewhere)
+
+    def to_dict(self) -> Json:
+        """Return which nodes belong to which areas as JSON, by the numbers of a known tree."""
+        members = {area: self.members(k).tolist() for k, area in enumerate(self.areas)}
+        where = {"axis": self.axis, "level": self.level, "column": self.areas.name}
+        return where | {"areas": members}
+
+    @classmethod
+    def from_dict(cls, described: Mapping[str, Any]) -> "Lookup":
+        """Return the lookup that `to_dict` describes, without names.
+
+        Raises:
+            KeyError, TypeError, ValueError: it does not describe one.
+        """
+        members = dict(sorted(described["areas"].items()))
+        start = np.cumsum([0, *map(len, members.values())])
+        nodes = np.concatenate([*members.values()]).astype(np.int64)
+        areas = pl.Series(described["column"], [*members], dtype=pl.String)
+        return cls(described["axis"], described["level"], areas, start, nodes)
+
+    def check_fits(self, tree: Tree) -> None:
+        """Raise a TableError unless each area has nodes, all of them of a tree's axis."""
+        axes = tree.axes[self.axis : self.axis + 1]
+        sizes = [axis.size(self.level) for axis in axes if 0 < self.level <= axis.depth]
+        if not 0 <= self.nodes.min() <= self.nodes.max() < sum(sizes):
+            raise TableError("the areas are of another tree; read them again: Lookup.of(tree, …)")
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
