@@ -33,7 +33,9 @@ from .plan.allocation.cheapest import cheapest as cheapest
 from .plan.criteria.criterion import (
     Criterion as Criterion,
     OfCount as OfCount,
+    OfQuantile as OfQuantile,
     OfRecords as OfRecords,
+    OfShare as OfShare,
 )
 from .plan.criteria.least import least_budget as least_budget
 from .plan.criteria.sizes import Sizes as Sizes
@@ -95,6 +97,7 @@ from .tables.codes.rules import Prefix as Prefix
 from .tables.counts import Counts as Counts
 from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
+from .tables.lists.lookup import Lookup as Lookup
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree
 

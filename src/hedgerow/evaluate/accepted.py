@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hedgerow.evaluate.metrics import TRUE, beside_truth
+from hedgerow.evaluate.metrics import true_cells
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords
-from hedgerow.release.directory.measurements import COUNT
+from hedgerow.plan.criteria.items import NOTHING, items_of, table_of
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import cell_numbers
 
 ROUNDED = 1 + 1e-12
 """By what a bound that is computed may be too low: whole errors that reach it keep it."""
@@ -21,22 +22,31 @@ OUTSIDE = (
 
 
 def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tuple[int, int]:
-    """Return how many cells a criterion is of, by their true counts, and how many keep it.
+    """Return how many items a criterion is of, by the true counts, and how many keep it.
+
+    Errors are those of released counts. What neither side lists is right.
 
     Args:
         counts: the true ones.
-        release: of them, with the criterion's cuboid.
+        release: of them, with the cuboid that the criterion is about.
         criterion: of its plan.
     """
-    tree, within = release.plan.tree, criterion.within
-    levels = criterion.levels(tree)
-    both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
-    given, true = both[COUNT].to_numpy(), both[TRUE].to_numpy()
-    least, of = getattr(within, "least", 0), counts.total if isinstance(within, OfRecords) else 1
-    missed = np.abs(given - true) > float(criterion.amount) * ROUNDED * (true if least else of)
-    large = true >= least
-    cells = int(large.sum()) if least else tree.cells(levels)  # what neither side lists is right
-    return cells, cells - int((missed & large).sum())
+    plan, tree = release.plan, release.plan.tree
+    table, nodes = table_of(plan, criterion), release.content.nodes
+    codes, values = true_cells(counts, table)
+    here, there = (cell_numbers(tree, table, each) for each in (codes, nodes[table].codes))
+    numbers = np.union1d(here, there)
+    true, error = np.zeros((2, len(numbers)))
+    true[np.searchsorted(numbers, here)] = values
+    error[np.searchsorted(numbers, there)] = nodes[table].counts
+    error -= true
+    total = counts.total if isinstance(criterion.within, OfRecords) else 1
+    items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))
+    missed = int((items.largest(error[:, None]) > ROUNDED).sum())
+    cells = items.many
+    if not hasattr(criterion.within, "least") and criterion.is_of_counts:
+        cells = tree.cells(criterion.levels(tree)) * len(criterion.areas or [0])
+    return cells, cells - missed
 
 
 def in_fact(counts: Counts, release: Release) -> Iterator[str]:
@@ -44,7 +54,7 @@ def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     plan = release.plan
     for criterion in plan.accept:
         told = "not among the released cuboids"
-        if criterion.levels(plan.tree) in plan.levels:
+        if table_of(plan, criterion) in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
             must = criterion.least(cells)
             verdict = "kept" if kept >= must else "not kept"

@@ -51,15 +51,20 @@ class Bound:
 
     __slots__ = ()
     part: Exact
-    noun: str
     signed: ClassVar[Mapping[str, str]] = {}
     scale: ClassVar[int] = 100
+    noun: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def __repr__(self) -> str:
-        return f"{float(self.scale * Fraction(self.part)):g}{self.noun}"
+        return self.words(float(self.part))
+
+    def words(self, amount: float) -> str:
+        """Return a bound of the same kind in words."""
+        fields = {name: getattr(self, name) for name in self.signed.values()}
+        return one_line(f"{figure(self.scale * amount)}{self.noun.format(**fields)}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,11 +86,7 @@ class OfCount(Bound):
     part: Annotated[Exact, PART]
     least: Annotated[int, LEAST] = field(kw_only=True)
     signed: ClassVar[Mapping[str, str]] = {"from": "least"}
-
-    @property
-    def noun(self) -> str:
-        """What it is a part of."""
-        return f" % of counts from {self.least:,}"
+    noun: ClassVar[str] = " % of counts from {least:,}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -113,28 +114,23 @@ class OfShare(Bound):
 
     Args:
         part: by which a ratio may be off: 1/200 for 0.5 points.
-        of: the cuboid of the cells that contain those of the criterion: of a share of each state
-            ``"state"``, of all records ``"total"``. Beside areas the code of one of them, or
-            ``"total"`` for all of their axis.
-        least: the size, in records, from which on these must keep it.
+        of: the cuboid of the cells that contain those of the criterion, and whose counts theirs are
+            divided by: ``"state"``, or ``"total"`` for all records.
+        least: the size of these, in records, from which on it must be kept.
 
     Raises:
         PlanError: a part that is not between 0 and 1, or no size of at least 1.
 
     Example:
         >>> hr.OfShare("0.005", "state")
-        0.5 points of the share of state from 1
+        0.5 points of its share of state from 1
     """
 
     part: Annotated[Exact, PART]
     of: str
     least: Annotated[int, LEAST] = field(default=1, kw_only=True)
     signed: ClassVar[Mapping[str, str]] = {"from": "least", "share": "of"}
-
-    @property
-    def noun(self) -> str:
-        """What it is a part of."""
-        return f" points of the share of {one_line(self.of)} from {self.least:,}"
+    noun: ClassVar[str] = " points of its share of {of} from {least:,}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -151,7 +147,7 @@ class OfQuantile(Bound):
 
     Example:
         >>> hr.OfQuantile(500, "income")
-        500 of the quantile 0.5 of income
+        500 of the quantile 1/2 of income
     """
 
     part: Annotated[Exact, DISTANCE]
@@ -159,11 +155,15 @@ class OfQuantile(Bound):
     rank: Annotated[Exact, RANK] = Fraction(1, 2)
     signed: ClassVar[Mapping[str, str]] = {"axis": "axis", "rank": "rank"}
     scale: ClassVar[int] = 1
+    noun: ClassVar[str] = " of the quantile {rank} of {axis}"
 
-    @property
-    def noun(self) -> str:
-        """What it is a distance of."""
-        return f" of the quantile {float(self.rank):g} of {one_line(self.axis)}"
+    def place(self, tree: Tree) -> tuple[int, int]:
+        """Return the number of the axis and its finest level, or raise unless it is numeric."""
+        names = [axis.name for axis in tree.axes]
+        check_known(self.axis, names, "axis", PlanError)
+        number = names.index(self.axis)
+        edges_of(tree.axes[number])
+        return number, tree.axes[number].depth
 
 
 BOUNDS = {kind.__name__: kind for kind in (OfCount, OfRecords, OfShare, OfQuantile)}
@@ -239,9 +239,8 @@ class Criterion:
 
     def bound(self, amount: float) -> str:
         """Return a bound of the same kind in words."""
-        if isinstance(self.within, Bound):
-            return f"{figure(self.within.scale * amount)}{self.within.noun}"
-        return f"{figure(amount)} records"
+        within = self.within
+        return within.words(amount) if isinstance(within, Bound) else f"{figure(amount)} records"
 
     def least(self, cells: int) -> int:
         """Return how many of so many cells must keep it."""
@@ -251,31 +250,27 @@ class Criterion:
         """Return the cuboid that is named, or raise a PlanError where there is none."""
         return named(tree, self.cuboid, "cuboid")
 
-    def check(self, tree: Tree) -> None:
-        """Raise a PlanError for what a tree does not have."""
-        own, areas, within = self.levels(tree), self.areas, self.within
-        taken = list[str]()
-        if areas is not None:
-            areas.check_fits(tree)
-            taken.append(tree.axes[areas.axis].name)
+    def needed(self, tree: Tree) -> Levels:
+        """Return the coarsest cuboid that tells of it, or raise for what a tree does not have.
+
+        Raises:
+            PlanError: no such cuboid or axis, or one that areas or quantiles take.
+            TableError: areas of another tree, or an axis without bins.
+        """
+        own, within, taken = self.levels(tree), self.within, list[tuple[int, int]]()
+        if self.areas is not None:
+            taken.append(self.areas.place(tree))
         if isinstance(within, OfQuantile):
-            names = [axis.name for axis in tree.axes]
-            check_known(within.axis, names, "axis", PlanError)
-            edges_of(tree.axes[names.index(within.axis)])
-            taken.append(within.axis)
-        if isinstance(within, OfShare) and areas is not None:
-            check_known(within.of, ["total", *areas.areas], "area", PlanError)
-        elif isinstance(within, OfShare) and not is_within(named(tree, within.of, "share"), own):
-            raise PlanError(
-                f"share: a cell of {one_line(self.cuboid)} is in several of {one_line(within.of)}; "
-                "name a coarser cuboid"
-            )
-        free = [axis.name for axis, level in zip(tree.axes, own, strict=True) if not level]
-        if not set(taken) <= set(free) or len(set(taken)) < len(taken):
-            raise PlanError(
-                f"cuboid: areas and quantiles are each of an axis of their own, {taken[0]} here, "
-                'so name levels of other axes, or "total"'
-            )
+            taken.append(within.place(tree))
+        if isinstance(within, OfShare) and not is_within(named(tree, within.of, "share"), own):
+            raise PlanError(f"share: {one_line(self.cuboid)} must be finer than what it is of")
+        levels = list(own)
+        for axis, level in taken:
+            if levels[axis]:
+                name = tree.axes[axis].name
+                raise PlanError(f"cuboid: {name} is taken; name levels of other axes, or total")
+            levels[axis] = level
+        return tuple(levels)
 
     def to_dict(self) -> Json:
         """Return the criterion as JSON, exact numbers as text: what is signed of it."""
@@ -327,7 +322,7 @@ def checked_criteria(tree: Tree, given: Sequence[Criterion]) -> tuple[Criterion,
     criteria = as_list("accept", given, f"a list such as [{fitting}]", PlanError)
     for each in criteria:
         check_type("a criterion", each, Criterion, fitting, PlanError)
-        each.check(tree)
+        each.needed(tree)
     return tuple(criteria)
 
 

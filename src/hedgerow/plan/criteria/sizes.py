@@ -4,17 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.plan.criteria.criterion import Bound, Criterion, OfRecords
 from hedgerow.plan.criteria.items import Items, items_of
 from hedgerow.plan.criteria.joint import NoVerdictError
+from hedgerow.plan.facts.public_rows import node_numbers
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.tables.counts import label_nodes
-
-RECORDS = "number of records"
+from hedgerow.tables.tree import cell_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,23 +89,20 @@ def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
 
 def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
     """Return the counts of a public table, cell by cell; what it does not list is empty."""
-    tree, (codes, counts) = plan.tree, prior.counts.cuboid(levels)
-    frame = label_nodes(prior.counts.tree, levels, codes, **{RECORDS: counts})
-    number = pl.lit(0)
-    for axis, level in zip(tree.axes, levels, strict=True):
-        if level:
-            keys = axis.keys(level)
-            node = f"node of {axis.name}"
-            frame = frame.join(keys.with_row_index(node), on=keys.columns)
-            number = number * axis.size(level) + pl.col(node).cast(pl.Int64)
-    if frame.is_empty():
+    tree, own, (codes, counts) = plan.tree, prior.counts.tree, prior.counts.cuboid(levels)
+    nodes = [
+        node_numbers(axis, level, named.labels[level - 1][code]) if level else code
+        for axis, named, level, code in zip(tree.axes, own.axes, levels, codes, strict=True)
+    ]
+    there = np.min(nodes, axis=0) >= 0
+    if not there.any():
         raise NoVerdictError(
             f"the public table of sizes names no area of {tree.name_of(levels)}; its codes must be "
             "those of the release"
         )
-    numbers = frame.select(number)[:, 0].to_numpy()
-    sizes = np.bincount(np.broadcast_to(numbers, len(frame)), frame[RECORDS], tree.cells(levels))
+    numbers = cell_numbers(tree, levels, tuple(node[there] for node in nodes))
+    sizes = np.bincount(numbers, counts[there], tree.cells(levels))
     source, lost = f"a public table of {counts.sum():,} records", counts.sum() - sizes.sum()
     if lost:
         source += f", {lost:,.0f} of which are in no area of the release"
-    return Sizes(sizes.astype(np.float64), source)
+    return Sizes(sizes, source)

@@ -227,38 +227,46 @@ def _verdict(
 
 def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some items, or raise a NoVerdictError."""
-    envelope, widest = errors.noise.envelope, np.sqrt(errors.widening)
-    every, least = errors.variances, criterion.least(items.many)
-    every = every if len(every) == 1 else every[items.cells]
-    with np.errstate(divide="ignore"):
-        ratios = np.minimum(items.of_estimates / widest / np.sqrt(every), SURELY)
-    values, times = np.unique(ratios, return_counts=True)
-    is_one = errors.is_alone or (items.many == 1 and errors.is_normal)
-    if is_one and errors.is_exact and len(values) == 1:
-        return Alike(items.many, least, envelope, float(values[0]))
-    law = _drawn(errors, lambda tables: widest * [*tables.values()][-1], items, criterion)
-    if law is None and not criterion.is_of_cells:
+    widest, is_of_cells = np.sqrt(errors.widening), criterion.is_of_cells
+    within = items.of_estimates if is_of_cells else items.within
+    scale = widest * (items.within / within)[:, None]
+
+    def largest(tables: Tables) -> Float64:
+        return scale * items.largest([*tables.values()][-1])
+
+    if not is_of_cells:
+        if (law := _drawn(errors, largest, criterion, items.many)) is not None:
+            return law
         raise NoVerdictError(
             f"the errors of all {len(errors.numbers):,} cells that it is made of are not known "
             "together, but of each alone"
         )
+    envelope, least, every = errors.noise.envelope, criterion.least(items.many), errors.variances
+    every = every if len(every) == 1 else every[items.cells]
+    with np.errstate(divide="ignore"):
+        ratios = np.minimum(within / widest / np.sqrt(every), SURELY)
+    values, times = np.unique(ratios, return_counts=True)
+    is_one = errors.is_alone or (items.many == 1 and errors.is_normal)
+    if is_one and errors.is_exact and len(values) == 1:
+        return Alike(items.many, least, envelope, float(values[0]))
+    law = _drawn(errors, largest, criterion, items.many)
     return law or Bounded(least, envelope, values, times)
 
 
 def _drawn(
     errors: Errors,
-    made: Callable[[Tables], Float64],
-    items: Items,
+    largest: Callable[[Tables], Float64],
     criterion: Criterion,
+    items: int,
     enough: float = ENOUGH,
 ) -> Law | None:
-    """Return the law of the k-th smallest T of the items, from what is made of drawn errors."""
-    draws, last = errors.draws, criterion.least(items.many) - 1
+    """Return the law of the k-th smallest of what is made of drawn errors, of each item."""
+    draws, last = errors.draws, criterion.least(items) - 1
     if draws is None:
         return None
 
     def ratios(many: int, block: int) -> Float64:
-        each = items.largest(made(draws(many, block)))
+        each = largest(draws(many, block))
         return np.maximum(np.partition(each, last, axis=0)[last], 0.0)
 
     drawn = max(errors.drawn, len(errors.numbers))
@@ -288,10 +296,9 @@ def _settled_factor(
 
     def off(errors: Tables) -> Float64:
         wide = {cuboid: widest * table for cuboid, table in errors.items()}
-        return _settled(squares, level, wide, exact)
+        return _settled(squares, level, wide, exact)[items.cells] / beyond[:, None]
 
-    further = items.rescaled(items.of_estimates / beyond)
-    law = _drawn(errors, off, further, criterion, 3 * ENOUGH)
+    law = _drawn(errors, off, criterion, items.many, 3 * ENOUGH)
     if law is None:
         return None
     factor = law.quantile(float(criterion.probability))

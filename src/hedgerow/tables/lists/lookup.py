@@ -66,12 +66,6 @@ class Lookup:
     def __len__(self) -> int:
         return len(self.areas)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lookup) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.axis, self.level, len(self), len(self.nodes)))
-
     @classmethod
     def of(
         cls,
@@ -162,12 +156,13 @@ class Lookup:
         areas = pl.Series(described["column"], [*members], dtype=pl.String)
         return cls(described["axis"], described["level"], areas, start, nodes)
 
-    def check_fits(self, tree: Tree) -> None:
-        """Raise a TableError unless each area has nodes, all of them of a tree's axis."""
+    def place(self, tree: Tree) -> tuple[int, int]:
+        """Return the numbers of axis and level, or raise a TableError unless a tree has these."""
         axes = tree.axes[self.axis : self.axis + 1]
         sizes = [axis.size(self.level) for axis in axes if 0 < self.level <= axis.depth]
         if not 0 <= self.nodes.min() <= self.nodes.max() < sum(sizes):
             raise TableError("the areas are of another tree; read them again: Lookup.of(tree, …)")
+        return self.axis, self.level
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
