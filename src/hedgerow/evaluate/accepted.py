@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from hedgerow.evaluate.metrics import true_cells
+from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords
 from hedgerow.plan.criteria.items import NOTHING, items_of, table_of
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import cell_numbers
 
-ROUNDED = 1 + 1e-12
+ROUNDED = 1 + 1e-10
 """By what a bound that is computed may be too low: whole errors that reach it keep it."""
 OUTSIDE = (
     "To withhold this release, or to draw another one, because of these lines is outside the "
@@ -24,7 +25,7 @@ OUTSIDE = (
 def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tuple[int, int]:
     """Return how many items a criterion is of, by the true counts, and how many keep it.
 
-    Errors are those of released counts. What neither side lists is right.
+    Errors are those of released counts. Cells that neither side lists are right.
 
     Args:
         counts: the true ones.
@@ -35,7 +36,7 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     table, nodes = table_of(plan, criterion), release.content.nodes
     codes, values = true_cells(counts, table)
     here, there = (cell_numbers(tree, table, each) for each in (codes, nodes[table].codes))
-    numbers = np.union1d(here, there)
+    numbers = np.union1d(here, there) if criterion.is_of_cells else np.arange(tree.cells(table))
     true, error = np.zeros((2, len(numbers)))
     true[np.searchsorted(numbers, here)] = values
     error[np.searchsorted(numbers, there)] = nodes[table].counts
@@ -43,9 +44,8 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     total = counts.total if isinstance(criterion.within, OfRecords) else 1
     items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))
     missed = int((items.largest(error[:, None]) > ROUNDED).sum())
-    cells = items.many
-    if not hasattr(criterion.within, "least") and criterion.is_of_counts:
-        cells = tree.cells(criterion.levels(tree)) * len(criterion.areas or [0])
+    is_every = criterion.is_of_cells and not hasattr(criterion.within, "least")
+    cells = tree.cells(table) if is_every else items.many
     return cells, cells - missed
 
 
@@ -53,8 +53,9 @@ def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     """Yield of each criterion of a release's plan how many cells keep it in fact: a sentence."""
     plan = release.plan
     for criterion in plan.accept:
-        told = "not among the released cuboids"
-        if table_of(plan, criterion) in plan.levels:
+        told, table = "not of cells that are released, or too many", table_of(plan, criterion)
+        few = criterion.is_of_cells or plan.tree.cells(table) <= MOST_VARIANCES
+        if few and table in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
             must = criterion.least(cells)
             verdict = "kept" if kept >= must else "not kept"

@@ -31,7 +31,7 @@ from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Re
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
-from hedgerow.text import TextByName, Texts, exact
+from hedgerow.text import Exact, TextByName, Texts, exact
 
 
 def _is_file(source: str) -> str:
@@ -306,7 +306,7 @@ class AcceptSection(Section):
     sizes: PriorSection | None = None
 
     @property
-    def bound(self) -> Number | Bound:
+    def bound(self) -> Exact | Bound:
         """The bound, or raise for what is none."""
         self.check_together()
         part = _PART.fullmatch(str(self.within))

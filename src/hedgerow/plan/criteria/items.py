@@ -28,11 +28,12 @@ budget tells all (`hedgerow.plan.criteria.law`).
 Of ratios and quantiles, b and N must stay above 0: -e_b / b ≤ 1 - `NOTHING` is a third condition.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, vstack
+from scipy.sparse import csr_array, diags_array
 
 from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import is_within
@@ -55,20 +56,20 @@ class Items:
     """What a criterion says of each item.
 
     Attributes:
-        forms: all first conditions, then all second ones: (conditions · items, cells of the table).
+        forms: of each condition, a row an item.
         within: float64 (items): the bounds of what the first conditions are of, in its units.
         cells: int64 (items): of items that are cells of the table their places.
     """
 
-    forms: Forms
+    forms: Sequence[Forms]
     within: Float64
     cells: Int64
 
     @classmethod
     def of(cls, *conditions: tuple[Forms, Float64]) -> "Items":
         """Return the items of forms and their bounds, a row an item each."""
-        forms = vstack([diags_array(1 / bound) @ form for form, bound in conditions], format="csr")
-        form, within = conditions[0]
+        (form, within), *_ = conditions
+        forms = [diags_array(1 / bound) @ form for form, bound in conditions]
         return cls(forms, within, form.indices)
 
     @property
@@ -86,8 +87,7 @@ class Items:
 
     def largest(self, errors: Float64) -> Float64:
         """Return T of each item: float64 (items, runs), of errors (cells, runs), records."""
-        each = (self.forms @ errors).reshape(-1, self.many, errors.shape[1])
-        return np.asarray(each.max(axis=0))
+        return np.max([forms @ errors for forms in self.forms], axis=0)
 
 
 def table_of(plan: Plan, criterion: Criterion) -> Levels:

@@ -105,4 +105,4 @@ def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
     source, lost = f"a public table of {counts.sum():,} records", counts.sum() - sizes.sum()
     if lost:
         source += f", {lost:,.0f} of which are in no area of the release"
-    return Sizes(sizes, source)
+    return Sizes(sizes.astype(np.float64), source)

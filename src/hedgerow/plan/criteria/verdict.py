@@ -232,7 +232,7 @@ def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
     scale = widest * (items.within / within)[:, None]
 
     def largest(tables: Tables) -> Float64:
-        return scale * items.largest([*tables.values()][-1])
+        return np.asarray(scale * items.largest([*tables.values()][-1]))
 
     if not is_of_cells:
         if (law := _drawn(errors, largest, criterion, items.many)) is not None:
@@ -267,7 +267,7 @@ def _drawn(
 
     def ratios(many: int, block: int) -> Float64:
         each = largest(draws(many, block))
-        return np.maximum(np.partition(each, last, axis=0)[last], 0.0)
+        return np.asarray(np.maximum(np.partition(each, last, axis=0)[last], 0.0))
 
     drawn = max(errors.drawn, len(errors.numbers))
     return drawn_law(ratios, drawn, float(criterion.probability), enough)
@@ -296,7 +296,8 @@ def _settled_factor(
 
     def off(errors: Tables) -> Float64:
         wide = {cuboid: widest * table for cuboid, table in errors.items()}
-        return _settled(squares, level, wide, exact)[items.cells] / beyond[:, None]
+        settled = _settled(squares, level, wide, exact)[items.cells]
+        return np.asarray(settled / beyond[:, None])
 
     law = _drawn(errors, off, criterion, items.many, 3 * ENOUGH)
     if law is None:

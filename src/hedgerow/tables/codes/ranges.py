@@ -28,8 +28,10 @@ def edges_of(axis: Axis) -> tuple[Float64, bool]:
 
     Example:
         >>> from hedgerow.tables.codes.ranges import edges_of
-        >>> edges_of(hr.Ranges.equal_width("age", 0, 80, 4).axis([2, 2]))[0].tolist()
-        [0.0, 20.0, 40.0, 60.0, 80.0]
+        >>> bins = {"bin": ["0000 [0, 20)", "0001 [20, 40]"]}
+        >>> edges, _ = edges_of(hr.Axis.from_frame("age", bins, ["bin"]))
+        >>> edges.tolist()
+        [0.0, 20.0, 40.0]
     """
     parts = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
     if parts["low"].null_count() or parts["high"].null_count():
