@@ -97,7 +97,6 @@ from .tables.codes.rules import Prefix as Prefix
 from .tables.counts import Counts as Counts
 from .tables.description import Description as Description
 from .distribution.ranges import Ranges as Ranges
-from .tables.lists.lookup import Lookup as Lookup
 from .tables.read import Query as Query
 from .tables.tree import Tree as Tree
 

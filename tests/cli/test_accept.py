@@ -113,10 +113,11 @@ def test_areas_and_shares_are_planned_released_checked_and_compared(succeeds, ar
     spec = ReleaseSpec(areas_file)
     tree = spec.tree()
     areas, shares = spec.criteria(tree)
-    assert areas.areas.areas.to_list() == ["p", "q"]
+    assert areas.lookup(tree).areas.to_list() == ["p", "q"]
+    assert sorted(areas.areas) == ["clinic", "county"]
     assert shares.within == hr.OfShare("0.03", "state", least=100)
     said = " ".join(succeeds("plan", areas_file).split())
-    assert "Criterion 1: all total by clinic within 400 records, with probability 0.95." in said
+    assert "Criterion 1: all total by areas (clinic, county) within 400 records, with" in said
     assert "within 3 points of its share of state from 100" in said
     assert "a public table of 38,560 records, 160 of which are in no area of the release." in said
     assert "The least budget at which estimates keep every criterion: rho" in said
@@ -129,7 +130,7 @@ def test_areas_and_shares_are_planned_released_checked_and_compared(succeeds, ar
     assert hr.read_release(out).plan.hash == facts["sha256"]
     assert "Sizes: released counts." in succeeds("check", out)
     by_truth = " ".join(succeeds("compare", areas_file).split())
-    assert re.search(r"by clinic .+?: \d of 2 cells keep it, 2 must: (not )?kept", by_truth)
+    assert re.search(r"by areas .+?: \d of 2 cells keep it, 2 must: (not )?kept", by_truth)
     assert re.search(r"share of state .+?: \d+ of 12 cells keep it, 12 must", by_truth)
 
 
@@ -140,7 +141,7 @@ def test_a_reason_why_no_budget_is_known_is_printed_once(succeeds, census_file):
     )
     said = " ".join(succeeds("plan", census_file).split())
     assert said.count("needs to know how large counts are") == 1
-    assert "No budget is known to keep every criterion: see criterion 2." in said
+    assert "There is no least budget, as none is known to keep every criterion." in said
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_shares_areas_and_quantiles_are_compared_with_the_truth():
     bins = coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [8])
     tree = hr.Tree([TREE.axes[0], bins])
     codes = TREE.axes[0].labels[-1].to_list()
-    lookup = hr.Lookup.of(tree, {"level2": codes[:60], "clinic": ["p", "q", "r"] * 20})
+    lookup = {"level2": codes[:60], "clinic": ["p", "q", "r"] * 20}
     criteria = [
         hr.Criterion("total", 25, areas=lookup, cells="2/3"),
         hr.Criterion("place.level2", hr.OfShare("0.007", "place.level1", least=300), cells="0.9"),

@@ -215,9 +215,8 @@ def _show_criteria(made: Plan, judged: Sequence[Verdict], *, is_least: bool) -> 
     """Print of each criterion whether it is kept, and the least budget that keeps all."""
     for number, verdict in enumerate(judged, start=1):
         say(f"Criterion {number}: {verdict.criterion!r}. {verdict.sentence}\n")
-    unknown = [str(n) for n, verdict in enumerate(judged, start=1) if verdict.reach is None]
-    if unknown:
-        say(f"No budget is known to keep every criterion: see criterion {', '.join(unknown)}.\n")
+    if any(verdict.reach is None for verdict in judged):
+        say("There is no least budget, as none is known to keep every criterion.\n")
     elif judged and not is_least:
         try:
             with stage("seeking the least budget"):

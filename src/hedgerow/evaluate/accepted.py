@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.evaluate.metrics import true_cells
 from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords
-from hedgerow.plan.criteria.items import NOTHING, items_of, table_of
+from hedgerow.plan.criteria.items import NOTHING, items_of, largest, table_of
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import cell_numbers
@@ -36,16 +36,16 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     table, nodes = table_of(plan, criterion), release.content.nodes
     codes, values = true_cells(counts, table)
     here, there = (cell_numbers(tree, table, each) for each in (codes, nodes[table].codes))
-    numbers = np.union1d(here, there) if criterion.is_of_cells else np.arange(tree.cells(table))
+    every = np.arange(0 if criterion.is_of_cells else tree.cells(table))
+    numbers = np.concatenate([here, there, every])  # what is of one cell adds up
     true, error = np.zeros((2, len(numbers)))
-    true[np.searchsorted(numbers, here)] = values
-    error[np.searchsorted(numbers, there)] = nodes[table].counts
-    error -= true
+    true[: len(here)], error[: len(here)] = values, -values
+    error[len(here) :][: len(there)] = nodes[table].counts
     total = counts.total if isinstance(criterion.within, OfRecords) else 1
     items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))
-    missed = int((items.largest(error[:, None]) > ROUNDED).sum())
+    missed = int((largest(items, error[:, None]) > ROUNDED).sum())
     is_every = criterion.is_of_cells and not hasattr(criterion.within, "least")
-    cells = tree.cells(table) if is_every else items.many
+    cells = tree.cells(table) if is_every else len(items[0][1])
     return cells, cells - missed
 
 

@@ -257,7 +257,8 @@ class ReleaseSpec:
         bound, areas = section.bound, None
         if section.areas is not None:
             self.table.check_public(section.areas, "areas", "name a public file")
-            areas = Lookup.of(tree, self.path.parent / section.areas, section.area_column)
+            lookup = Lookup.of(tree, self.path.parent / section.areas, section.area_column)
+            areas = lookup.rows(tree)
         given = section.model_dump(include={"cuboid", "cells", "probability", "records"})
         made = Criterion(within=bound, sizes=sizes, areas=areas, **given)
         made.needed(tree)

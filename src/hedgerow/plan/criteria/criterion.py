@@ -185,10 +185,11 @@ class Criterion:
             of counts or of records needs it, or sizes.
         sizes: a public table that tells how large counts are; that of the plan's allocation unless
             given. It is no part of what is signed. Shares and quantiles need it.
-        areas: of the office's own, in place of cells of one axis: `Lookup.of`.
+        areas: of the office's own, in place of cells of one axis: a column of codes and one of
+            areas, a row a pair, as `Release.areas` takes them.
 
     Raises:
-        PlanError: a number outside its range, sizes that are no prior, or areas that are no lookup.
+        PlanError: a number outside its range, sizes that are no prior, or areas without columns.
 
     Example:
         >>> hr.Criterion("county", 100, cells="0.95")
@@ -201,12 +202,12 @@ class Criterion:
     probability: Annotated[Exact, PROBABILITY] = field(default=Fraction(19, 20), kw_only=True)
     records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
     sizes: Prior | None = field(default=None, kw_only=True, compare=False)
-    areas: Lookup | None = field(default=None, kw_only=True)
+    areas: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_type("the cuboid of a criterion", self.cuboid, str, 'a name: "county"', PlanError)
         check_prior(self.sizes)
-        kinds, fitting = (Lookup, type(None)), "Lookup.of(tree, …)"
+        kinds, fitting = (Mapping, type(None)), '{"town": ["a", …], "clinic": ["p", …]}'
         check_type("the areas of a criterion", self.areas, kinds, fitting, PlanError)
         check_fields(self)
         if not isinstance(self.within, Bound):
@@ -216,7 +217,7 @@ class Criterion:
 
     def __repr__(self) -> str:
         which = "all" if self.cells == 1 else f"{percent(self.cells)} of"
-        by = "" if self.areas is None else f" by {one_line(self.areas.areas.name)}"
+        by = f" by areas ({one_line(', '.join(sorted(self.areas)))})" if self.areas else ""
         return (
             f"{which} {one_line(self.cuboid)}{by} within {self.bound(float(self.amount))}, with "
             f"probability {float(self.probability):g}"
@@ -250,16 +251,20 @@ class Criterion:
         """Return the cuboid that is named, or raise a PlanError where there is none."""
         return named(tree, self.cuboid, "cuboid")
 
+    def lookup(self, tree: Tree) -> Lookup | None:
+        """Return the areas, or raise a TableError for such as a tree does not have."""
+        return None if self.areas is None else Lookup.of(tree, self.areas)
+
     def needed(self, tree: Tree) -> Levels:
         """Return the coarsest cuboid that tells of it, or raise for what a tree does not have.
 
         Raises:
             PlanError: no such cuboid or axis, or one that areas or quantiles take.
-            TableError: areas of another tree, or an axis without bins.
+            TableError: no such areas, or an axis without bins.
         """
         own, within, taken = self.levels(tree), self.within, list[tuple[int, int]]()
-        if self.areas is not None:
-            taken.append(self.areas.place(tree))
+        if (areas := self.lookup(tree)) is not None:
+            taken.append((areas.axis, areas.level))
         if isinstance(within, OfQuantile):
             taken.append(within.place(tree))
         if isinstance(within, OfShare) and not is_within(named(tree, within.of, "share"), own):
@@ -281,7 +286,7 @@ class Criterion:
                 value = getattr(within, name)
                 described[key] = str(value) if isinstance(value, Fraction) else value
         if self.areas is not None:
-            described["areas"] = self.areas.to_dict()
+            described["areas"] = {name: list(codes) for name, codes in self.areas.items()}
         return described if self.records is None else described | {"records": self.records}
 
 
@@ -311,9 +316,8 @@ def read_criterion(described: Mapping[str, Any]) -> Criterion:
     if (kind := BOUNDS.get(described["of"])) is not None:
         within = kind(within, **{name: described[key] for key, name in kind.signed.items()})
     options = {name: described[name] for name in ("cells", "probability")}
-    if "areas" in described:
-        options["areas"] = Lookup.from_dict(described["areas"])
-    return Criterion(described["cuboid"], within, records=described.get("records"), **options)
+    options |= {name: described.get(name) for name in ("records", "areas")}
+    return Criterion(described["cuboid"], within, **options)
 
 
 def checked_criteria(tree: Tree, given: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -28,8 +28,6 @@ budget tells all (`hedgerow.plan.criteria.law`).
 Of ratios and quantiles, b and N must stay above 0: -e_b / b ≤ 1 - `NOTHING` is a third condition.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,44 +48,15 @@ so that half of all errors miss it at any budget."""
 Forms = Any
 """Linear forms of the errors of a table's cells: a sparse matrix (forms, cells)."""
 
+Conditions = list[tuple[Forms, Float64]]
+"""On each of some items: their forms, and float64 (items) bounds that these must not exceed; first
+of sums that are not below 0."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Items:
-    """What a criterion says of each item.
 
-    Attributes:
-        forms: of each condition, a row an item.
-        within: float64 (items): the bounds of what the first conditions are of, in its units.
-        cells: int64 (items): of items that are cells of the table their places.
-    """
-
-    forms: Sequence[Forms]
-    within: Float64
-    cells: Int64
-
-    @classmethod
-    def of(cls, *conditions: tuple[Forms, Float64]) -> "Items":
-        """Return the items of forms and their bounds, a row an item each."""
-        (form, within), *_ = conditions
-        forms = [diags_array(1 / bound) @ form for form, bound in conditions]
-        return cls(forms, within, form.indices)
-
-    @property
-    def of_estimates(self) -> Float64:
-        """The bounds of estimates of cells that keep those of the nearest whole counts, too.
-
-        With |y - N| < ⌊w⌋ + 1/2 the nearest whole number to y is within ⌊w⌋ of N.
-        """
-        return np.minimum(self.within, np.floor(self.within) + 0.5)
-
-    @property
-    def many(self) -> int:
-        """How many there are."""
-        return len(self.within)
-
-    def largest(self, errors: Float64) -> Float64:
-        """Return T of each item: float64 (items, runs), of errors (cells, runs), records."""
-        return np.max([forms @ errors for forms in self.forms], axis=0)
+def largest(conditions: Conditions, errors: Float64) -> Float64:
+    """Return T of each item: float64 (items, runs), of errors (cells, runs), records."""
+    each = [(forms @ errors) / bounds[:, None] for forms, bounds in conditions]
+    return np.asarray(np.max(each, axis=0))
 
 
 def table_of(plan: Plan, criterion: Criterion) -> Levels:
@@ -103,8 +72,8 @@ def table_of(plan: Plan, criterion: Criterion) -> Levels:
 def items_of(
     tree: Tree, criterion: Criterion, table: Levels, numbers: Int64, counts: Float64,
     total: float = 1.0,
-) -> Items:  # fmt: skip
-    """Return the items of a criterion that are large enough.
+) -> Conditions:  # fmt: skip
+    """Return what a criterion says of the items that are large enough.
 
     Args:
         tree: of the plan.
@@ -131,7 +100,7 @@ def items_of(
         ids, row = np.unique(number, return_inverse=True)
         return csr_array((np.ones(len(row)), (row, places)), (len(ids), len(numbers)))
 
-    sums = sums_by(criterion.levels(tree), criterion.areas)
+    sums = sums_by(criterion.levels(tree), criterion.lookup(tree))
     sizes = sums @ counts
     if isinstance(within, OfQuantile):
         number, _ = within.place(tree)
@@ -144,32 +113,32 @@ def items_of(
         sums, of, b, r = sums[large], of[large], (of @ counts)[large], sizes[large]
         bound, r = amount * b, r / b
         low, high = (diags_array(end) @ of - sums for end in (r - amount, r + amount))
-        return Items.of((low, bound), (-high, bound), (-of, b * (1 - NOTHING)))
+        return [(low, bound), (-high, bound), (-of, b * (1 - NOTHING))]
     bounds = np.full(len(sizes), amount * total)
     if isinstance(within, OfCount):
         large = sizes >= within.least
         sums, bounds = sums[large], amount * sizes[large]
-    return Items.of((sums, bounds), (-sums, bounds))
+    if criterion.is_of_cells:  # where |y - N| < ⌊w⌋ + 1/2 the nearest whole number keeps w
+        bounds = np.minimum(bounds, np.floor(bounds) + 0.5)
+    return [(sums, bounds), (-sums, bounds)]
 
 
 def _quantiles(
     within: OfQuantile, edges: Float64, bins: Int32, sums: Forms, counts: Float64
-) -> Items:
-    """Return the items that are quantiles of sums, all of which have records."""
+) -> Conditions:
+    """Return the conditions on quantiles of sums, all of which have records."""
     rank, width, entries = float(within.rank), np.diff(edges), sums.tocoo()
-    places, items = np.arange(len(bins)), np.arange(sums.shape[0])
-    records = (sums @ csr_array((counts, (places, bins)), (len(bins), len(width)))).toarray()
+    bins, records = bins[entries.col], np.zeros((sums.shape[0], len(width)))
+    np.add.at(records, (entries.row, bins), counts[entries.col])
     before = np.cumsum(np.pad(records, ((0, 0), (1, 0))), axis=1)
-    wanted = rank * before[:, -1]
-    j = (before[:, 1:] < wanted[:, None]).sum(axis=1)
-    value = edges[j] + (wanted - before[items, j]) / records[items, j] * width[j]
-    conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
+    value = np.array([np.interp(-rank * b[-1], -b[::-1], edges[::-1]) for b in before])
+    conditions: Conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
     for sign in (-1, 1):
         end = value + sign * float(within.part)
         weight = np.clip((end[:, None] - edges[:-1]) / width, 0.0, 1.0) - rank
         bound = np.maximum(sign * (records * weight).sum(axis=1), NOTHING)
         bound[(end <= edges[0]) | (end >= edges[-1])] = np.inf
-        error = -sign * weight[entries.row, bins[entries.col]]
+        error = -sign * weight[entries.row, bins]
         forms = csr_array((error, (entries.row, entries.col)), sums.shape)
         conditions.append((forms, bound))
-    return Items.of(*conditions)
+    return conditions

@@ -40,7 +40,7 @@ from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.criteria.criterion import Criterion
-from hedgerow.plan.criteria.items import Items, table_of
+from hedgerow.plan.criteria.items import Conditions, largest, table_of
 from hedgerow.plan.criteria.joint import Errors, NoVerdictError, errors_of
 from hedgerow.plan.criteria.law import ENOUGH, Alike, Bounded, Law, drawn_law
 from hedgerow.plan.criteria.sizes import SizesOf, sized_items
@@ -210,47 +210,45 @@ def _verdict(
         law = None if is_public else _law(errors, items, criterion)
     except NoVerdictError as reason:
         return Verdict(criterion, power, why=f"No budget is known to keep it: {reason}.")
+    of_cells = len(items[0][1]), source
     if law is None:
-        return Verdict(
-            criterion, power, items.many, source, 1.0, inf, 1.0, "Its counts are public."
-        )
+        return Verdict(criterion, power, *of_cells, 1.0, inf, 1.0, "Its counts are public.")
     just = law.quantile(float(criterion.probability))
     reach = 1 / just if just else inf
     settled, slack = None, inf
     if criterion.is_of_cells:
-        slack = float(((np.floor(items.within) + 1) / items.of_estimates).max())
+        slack = float(((np.floor(items[0][1]) + 1) / items[0][1]).max())
         if settler is not None and (isinstance(settler, Euclidean) or not any(table)):
             settled = _settled_factor(plan, table, errors, items, criterion)
     told = law.probability(), reach, settled
-    return Verdict(criterion, power, items.many, source, *told, slack=slack, law=law)
+    return Verdict(criterion, power, *of_cells, *told, slack=slack, law=law)
 
 
-def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
+def _law(errors: Errors, items: Conditions, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some items, or raise a NoVerdictError."""
-    widest, is_of_cells = np.sqrt(errors.widening), criterion.is_of_cells
-    within = items.of_estimates if is_of_cells else items.within
-    scale = widest * (items.within / within)[:, None]
+    widest, (sums, within) = np.sqrt(errors.widening), items[0]
 
-    def largest(tables: Tables) -> Float64:
-        return np.asarray(scale * items.largest([*tables.values()][-1]))
+    def each(tables: Tables) -> Float64:
+        return largest(items, widest * [*tables.values()][-1])
 
-    if not is_of_cells:
-        if (law := _drawn(errors, largest, criterion, items.many)) is not None:
-            return law
-        raise NoVerdictError(
-            f"the errors of all {len(errors.numbers):,} cells that it is made of are not known "
-            "together, but of each alone"
-        )
-    envelope, least, every = errors.noise.envelope, criterion.least(items.many), errors.variances
-    every = every if len(every) == 1 else every[items.cells]
-    with np.errstate(divide="ignore"):
-        ratios = np.minimum(within / widest / np.sqrt(every), SURELY)
-    values, times = np.unique(ratios, return_counts=True)
-    is_one = errors.is_alone or (items.many == 1 and errors.is_normal)
-    if is_one and errors.is_exact and len(values) == 1:
-        return Alike(items.many, least, envelope, float(values[0]))
-    law = _drawn(errors, largest, criterion, items.many)
-    return law or Bounded(least, envelope, values, times)
+    many, envelope, every = len(within), errors.noise.envelope, errors.variances
+    least = criterion.least(many)
+    if criterion.is_of_cells:
+        every = every if len(every) == 1 else every[sums.indices]
+        with np.errstate(divide="ignore"):
+            ratios = np.minimum(within / widest / np.sqrt(every), SURELY)
+        values, times = np.unique(ratios, return_counts=True)
+        is_one = errors.is_alone or (many == 1 and errors.is_normal)
+        if is_one and errors.is_exact and len(values) == 1:
+            return Alike(many, least, envelope, float(values[0]))
+    if (law := _drawn(errors, each, criterion, many)) is not None:
+        return law
+    if criterion.is_of_cells:
+        return Bounded(least, envelope, values, times)
+    raise NoVerdictError(
+        f"the errors of all {len(errors.numbers):,} cells that it is made of are not known "
+        "together, but of each alone"
+    )
 
 
 def _drawn(
@@ -277,7 +275,7 @@ def _drawn(
 
 
 def _settled_factor(
-    plan: Plan, levels: Levels, errors: Errors, items: Items, criterion: Criterion
+    plan: Plan, levels: Levels, errors: Errors, items: Conditions, criterion: Criterion
 ) -> float | None:
     """Return by what the bound must grow for whole counts to keep it; None where unknown."""
     together = plan.is_chain or plan.whole.issuperset(plan.levels)
@@ -292,19 +290,20 @@ def _settled_factor(
         return None
     squares, level = errors.chain
     exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
-    beyond, widest = np.floor(items.within) + 1, np.sqrt(errors.widening)
+    (sums, within), widest = items[0], np.sqrt(errors.widening)
+    beyond = np.floor(within) + 1
 
     def off(errors: Tables) -> Float64:
         wide = {cuboid: widest * table for cuboid, table in errors.items()}
-        settled = _settled(squares, level, wide, exact)[items.cells]
+        settled = _settled(squares, level, wide, exact)[sums.indices]
         return np.asarray(settled / beyond[:, None])
 
-    law = _drawn(errors, off, criterion, items.many, 3 * ENOUGH)
+    law = _drawn(errors, off, criterion, len(within), 3 * ENOUGH)
     if law is None:
         return None
     factor = law.quantile(float(criterion.probability))
     if factor > 1 and not isinstance(criterion.within, Fraction):  # of the bounds themselves
-        factor *= float((beyond / items.within).max())
+        factor *= float((beyond / within).max())
     return factor
 
 

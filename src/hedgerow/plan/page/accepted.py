@@ -26,8 +26,8 @@ def required(plan: Plan, criterion: Criterion) -> str:
         plan.label_of(levels),
         "" if criterion.is_of_counts else type(criterion.within).__name__,
     )
-    if criterion.areas is not None:
-        level = say("criteria.areas", level=level, areas=criterion.areas.areas.name)
+    if (areas := criterion.lookup(plan.tree)) is not None:
+        level = say("criteria.areas", level=level, areas=areas.areas.name)
     return say(
         "criteria.required",
         level=level,

@@ -25,7 +25,7 @@ from hedgerow.tables.lists.areas import insert_names, names_of
 from hedgerow.tables.lists.lookup_columns import LookupColumns
 from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.tables.tree import Tree
-from hedgerow.text import Json, visible
+from hedgerow.text import visible
 
 ROLE = "the lookup of areas"
 NODE, FINER = "\0node", "\0finer"
@@ -137,32 +137,11 @@ class Lookup:
         start = np.append(begin, len(nodes))
         return cls(number, level, areas, start, nodes, called, outside, elsewhere)
 
-    def to_dict(self) -> Json:
-        """Return which nodes belong to which areas as JSON, by the numbers of a known tree."""
-        members = {area: self.members(k).tolist() for k, area in enumerate(self.areas)}
-        where = {"axis": self.axis, "level": self.level, "column": self.areas.name}
-        return where | {"areas": members}
-
-    @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> "Lookup":
-        """Return the lookup that `to_dict` describes, without names.
-
-        Raises:
-            KeyError, TypeError, ValueError: it does not describe one.
-        """
-        members = dict(sorted(described["areas"].items()))
-        start = np.cumsum([0, *map(len, members.values())])
-        nodes = np.concatenate([*members.values()]).astype(np.int64)
-        areas = pl.Series(described["column"], [*members], dtype=pl.String)
-        return cls(described["axis"], described["level"], areas, start, nodes)
-
-    def place(self, tree: Tree) -> tuple[int, int]:
-        """Return the numbers of axis and level, or raise a TableError unless a tree has these."""
-        axes = tree.axes[self.axis : self.axis + 1]
-        sizes = [axis.size(self.level) for axis in axes if 0 < self.level <= axis.depth]
-        if not 0 <= self.nodes.min() <= self.nodes.max() < sum(sizes):
-            raise TableError("the areas are of another tree; read them again: Lookup.of(tree, …)")
-        return self.axis, self.level
+    def rows(self, tree: Tree) -> dict[str, list[str]]:
+        """Return the pairs of codes and areas by column, as `of` reads them, without names."""
+        codes = tree.axes[self.axis].keys(self.level)[self.nodes]
+        areas = self.areas.gather(np.repeat(np.arange(len(self)), np.diff(self.start)))
+        return codes.with_columns(areas).to_dict(as_series=False)
 
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
