@@ -203,6 +203,7 @@ class Criterion:
     records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
     sizes: Prior | None = field(default=None, kw_only=True, compare=False)
     areas: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True)
+    read: dict[str, Lookup] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
         check_type("the cuboid of a criterion", self.cuboid, str, 'a name: "county"', PlanError)
@@ -253,7 +254,11 @@ class Criterion:
 
     def lookup(self, tree: Tree) -> Lookup | None:
         """Return the areas, or raise a TableError for such as a tree does not have."""
-        return None if self.areas is None else Lookup.of(tree, self.areas)
+        if self.areas is None:
+            return None
+        if tree.digest not in self.read:
+            self.read[tree.digest] = Lookup.of(tree, self.areas)
+        return self.read[tree.digest]
 
     def needed(self, tree: Tree) -> Levels:
         """Return the coarsest cuboid that tells of it, or raise for what a tree does not have.
