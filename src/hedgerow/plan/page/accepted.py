@@ -22,10 +22,8 @@ def required(plan: Plan, criterion: Criterion) -> str:
     say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
     cells, probability = Fraction(criterion.cells), Fraction(criterion.probability)
     which = "all" if cells == 1 else "part"
-    level, kind = (
-        plan.label_of(levels),
-        "" if criterion.is_of_counts else type(criterion.within).__name__,
-    )
+    kind = "" if criterion.is_of_counts else type(criterion.within).__name__
+    level = plan.label_of(levels)
     if (areas := criterion.lookup(plan.tree)) is not None:
         level = say("criteria.areas", level=level, areas=areas.areas.name)
     return say(
