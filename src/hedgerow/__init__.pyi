@@ -33,6 +33,7 @@ from .plan.allocation.cheapest import cheapest as cheapest
 from .plan.criteria.criterion import (
     Criterion as Criterion,
     OfCount as OfCount,
+    OfQuantile as OfQuantile,
     OfRecords as OfRecords,
     OfShare as OfShare,
 )

@@ -150,10 +150,14 @@ def test_a_reason_why_no_budget_is_known_is_printed_once(succeeds, census_file):
         ('"3 points"', "3", '"0.5 points" goes with share'),
         ('share = "state"', "", '"0.5 points" goes with share'),
         ('share = "state"', 'share = "block"', "[[accept]] 2 share: county must be finer"),
-        ('cuboid = "total"', 'cuboid = "state"', "[[accept]] 1 cuboid: the areas are of geography"),
+        ('cuboid = "total"', 'cuboid = "state"', "[[accept]] 1 cuboid: geography is taken"),
         ('area_column = "clinic"', "", "[[accept]] 1 "),
         ('areas = "clinics.csv"', "", "area_column goes with areas"),
         ('areas = "clinics.csv"', 'areas = "population.parquet"', "is the confidential table"),
+        ("within = 400", 'within = 400\nquantile = {geography = "1/2"}', "is no numeric column"),
+        ("within = 400", "within = 400\nquantile = {income = 0.5}", "no axis is called 'income'"),
+        ("within = 400", "within = 400\nquantile = {}", "quantile"),
+        ("within = 400", 'within = "4 %"\nquantile = {geography = 0.5}\nfrom = 3', "units of"),
     ],
 )  # fmt: skip
 def test_areas_and_shares_that_do_not_fit_are_refused(run, areas_file, before, after, sentence):

@@ -20,6 +20,7 @@ from hedgerow.plan.criteria.criterion import (
     PROBABILITY,
     Bound,
     OfCount,
+    OfQuantile,
     OfRecords,
     OfShare,
 )
@@ -298,6 +299,7 @@ class AcceptSection(Section):
     areas: PublicFile | None = None
     area_column: Annotated[str | None, With(("areas",))] = None
     share: str | None = None
+    quantile: Annotated[dict[str, Number] | None, Field(min_length=1, max_length=1)] = None
     cells: Annotated[Number, CELLS] = 1
     probability: Annotated[Number, PROBABILITY] = "0.95"
     records: int | None = None
@@ -310,19 +312,23 @@ class AcceptSection(Section):
         part = _PART.fullmatch(str(self.within))
         number = self.within if part is None else exact(part[1], "within", SpecError) / 100
         unit = "" if part is None else " ".join(part[2].split())
-        match (unit, self.least, self.share):
-            case ("", None, None):
+        match (unit, self.least, self.share, self.quantile):
+            case ("", None, None, None):
                 return number
-            case ("%", int(least), None):
+            case ("%", int(least), None, None):
                 return OfCount(number, least=least)
-            case ("% of records", None, None):
+            case ("% of records", None, None, None):
                 return OfRecords(number)
-            case ("points", least, str(share)):
+            case ("points", least, str(share), None):
                 return OfShare(number, share, least=1 if least is None else least)
+            case ("", None, None, dict(quantile)):
+                ((axis, rank),) = quantile.items()
+                return OfQuantile(number, axis, rank)
         raise SpecError(
             'within must be a number of records, or "1 %" of the count with from = 1000, from '
             'which size on it must hold, or "0.5 % of records", got '
-            f'{shorten(str(self.within))!r}; "0.5 points" goes with share'
+            f'{shorten(str(self.within))!r}; "0.5 points" goes with share, a number of units of '
+            "the axis with quantile"
         )
 
 

@@ -41,11 +41,13 @@ def test_criteria_enter_the_hash_of_a_plan_and_come_back_from_its_description():
     assert "accept" not in planned().to_dict()
 
 
-def test_areas_and_shares_come_back_from_the_description_of_a_plan():
+def test_areas_shares_and_quantiles_come_back_from_the_description_of_a_plan():
     bound = hr.OfShare("1/200", "place.level1", least=50)
     criteria = [
         hr.Criterion("place.level2", bound, cells="0.95"),
+        hr.Criterion("place.level1", hr.OfQuantile("2.5", "income", "1/4")),
         hr.Criterion("income.bin", 30, areas=AREAS),
+        hr.Criterion("total", hr.OfQuantile(5, "income"), areas=AREAS),
     ]
     options = {"budget": hr.Rho("1/8"), "measure": hr.All(), "workload": hr.Cube()}
     plan = plain_plan(BOTH, accept=criteria, **options)
@@ -59,11 +61,16 @@ def test_areas_and_shares_come_back_from_the_description_of_a_plan():
             "95 % of place.level2 within 0.5 points of its share of place.level1 from 50, with "
             "probability 0.95"
         ),
+        "all place.level1 within 2.5 of the quantile 1/4 of income, with probability 0.95",
         "all income.bin by areas (clinic, level2) within 30 records, with probability 0.95",
+        (
+            "all total by areas (clinic, level2) within 5 of the quantile 1/2 of income, with "
+            "probability 0.95"
+        ),
     ]
-    hashes = {plain_plan(BOTH, accept=criteria[:k], **options).hash for k in range(3)}
-    assert len(hashes) == 3
-    described["accept"][1]["areas"]["level2"][1] = "elsewhere"
+    hashes = {plain_plan(BOTH, accept=criteria[:k], **options).hash for k in range(5)}
+    assert len(hashes) == 5
+    described["accept"][2]["areas"]["level2"][1] = "elsewhere"
     with pytest.raises(hr.TableError, match="have codes that axis 'place' does not have"):
         read_plan(BOTH, described)
 
@@ -82,8 +89,10 @@ def test_areas_and_shares_come_back_from_the_description_of_a_plan():
         (lambda: hr.OfCount(1, least=5), "a part of a count must be in"),
         (lambda: hr.OfCount("0.01", least=0), "from must be"),
         (lambda: hr.OfShare(1, "total"), "a part of a count must be in"),
+        (lambda: hr.OfQuantile(0, "income"), "the distance of a quantile must be in"),
+        (lambda: hr.OfQuantile(5, "income", 1), "the rank of a quantile must be in"),
         (lambda: hr.Criterion("total", 5, areas=A_FILE), "the areas of a criterion must"),
-        (lambda: planned(hr.Criterion("level1", 5, areas=AREAS)), "cuboid: the areas are of place"),
+        (lambda: planned(hr.Criterion("level1", 5, areas=AREAS)), "cuboid: place is taken"),
         (
             lambda: planned(hr.Criterion("level1", hr.OfShare("0.1", "level2"))),
             "share: level1 must be finer than what it is of",
@@ -92,6 +101,10 @@ def test_areas_and_shares_come_back_from_the_description_of_a_plan():
             lambda: planned(hr.Criterion("level1", hr.OfShare("0.1", "state"))),
             "share: the tree has no 'state'",
         ),
+        (
+            lambda: planned(hr.Criterion("total", hr.OfQuantile(5, "age"))),
+            "no axis is called 'age'",
+        ),
         (lambda: planned("level1"), "a criterion must be Criterion"),
         (lambda: planned(hr.Criterion("county", 5)), "the tree has no 'county'"),
     ],
@@ -99,6 +112,11 @@ def test_areas_and_shares_come_back_from_the_description_of_a_plan():
 def test_what_is_no_criterion_is_refused_in_a_sentence(make, sentence):
     with pytest.raises(hr.PlanError, match=sentence):
         make()
+
+
+def test_a_quantile_needs_an_axis_of_bins():
+    with pytest.raises(hr.TableError, match="'place' is no numeric column"):
+        planned(hr.Criterion("total", hr.OfQuantile(5, "place")))
 
 
 def test_exact_numbers_stay_exact():

@@ -7,6 +7,8 @@ from math import inf
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 import hedgerow as hr
@@ -151,7 +153,7 @@ def test_draws_are_the_same_for_all_budgets_so_that_one_law_tells_all():
     assert wide.probability_at(2.0) == pytest.approx(half.probability, abs=1e-4)
 
 
-# --- areas and shares ---------------------------------------------------------------------------
+# --- areas, shares, quantiles -------------------------------------------------------------------
 
 INCOME = coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [4, 2])
 TOWNS = {"county": ["a", "a", "b", "b"], "town": ["a1", "a2", "b1", "b2"]}
@@ -172,6 +174,31 @@ def ratio_off(own, of):
     def off(errors):
         a, b = (sums @ (RECORDS[:, None] + errors) for sums in (own, of))
         return np.where(b > 0, abs(a / b - ((own @ RECORDS) / (of @ RECORDS))[:, None]), np.inf)
+
+    return off
+
+
+def quantile_off(own, rank):
+    """How far quantiles are from the nearest places where estimates cross the rank."""
+
+    def off(errors):
+        told = []
+        for members in own:
+            bins = (members[:, None] * (RECORDS[:, None] + errors)).reshape(4, 8, -1).sum(axis=0)
+            true = np.append(0, np.cumsum((members * RECORDS).reshape(4, 8).sum(axis=0)))
+            value = np.interp(rank * true[-1], true, np.arange(0, 81, 10))
+            each = np.vstack([0 * bins[:1], np.cumsum(bins, axis=0)]) - rank * bins.sum(axis=0)
+            fine = np.linspace(0, 80, 1601)
+            below = np.array([np.interp(fine, np.arange(0, 81, 10), one) for one in each.T])
+            up = (below <= 0) & (fine <= value)
+            down = (below >= 0) & (fine >= value)
+            told.append(
+                [
+                    max(value - fine[one].max(), fine[other].min() - value)
+                    for one, other in zip(up, down, strict=True)
+                ]
+            )
+        return np.array(told)
 
     return off
 
@@ -219,6 +246,25 @@ def test_the_law_of_sums_and_ratios_is_that_of_dense_least_squares(criterion, of
     assert "no bound is known" in verdict.sentence
 
 
+@pytest.mark.parametrize(("cuboid", "own", "rank", "within"), [
+    ("place.town", AT_PLACE, "1/2", 12),
+    ("total", np.ones((1, 32)), "0.9", 3),
+])  # fmt: skip
+def test_the_law_of_quantiles_is_that_of_dense_least_squares(cuboid, own, rank, within):
+    options = {"tree": INCOMES, "workload": hr.Cube(), "budget": hr.Rho("1/60")}
+    bound = hr.OfQuantile(within, "income", rank)
+    (verdict,) = judged(hr.Criterion(cuboid, bound, probability="0.8", sizes=KNOWN), **options)
+    plan = plain_plan(INCOMES, measure=hr.All(), **{k: options[k] for k in ("workload", "budget")})
+    errors = np.linalg.cholesky(dense(plan)[1]) @ np.random.default_rng(9).normal(size=(32, 4_000))
+    # Somewhere within the bound they cross: more than what is asked at its ends.
+    crossed = (quantile_off(own, float(Fraction(rank)))(errors) <= within).all(axis=0).mean()
+    assert verdict.probability <= crossed + 0.01
+    assert verdict.probability == pytest.approx(crossed, abs=0.03)
+
+
+WHOLE = st.lists(st.integers(0, 9), min_size=32, max_size=32).map(np.array)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_conditions_on_errors_of_a_ratio_are_those_on_the_ratio(seed):
     """Of whole counts, whose ratios are compared exactly."""
@@ -243,6 +289,31 @@ def test_conditions_on_errors_of_a_ratio_are_those_on_the_ratio(seed):
     kept = largest(items, made - true[:, None]) <= ROUNDED
     assert kept.tolist() == exact
     assert 0 < kept.mean() < 1
+
+
+def stretch(counts, rank):
+    """Where the records before a value are first a part of all, and last."""
+    before = np.append(0, np.cumsum(counts.reshape(4, 8).sum(axis=0))).tolist()
+    wanted = rank * before[-1]
+    j = next(j for j in range(8) if before[j + 1] >= wanted)
+    k = max(k for k in range(8) if before[k] <= wanted)
+    return [10 * (i + (wanted - before[i]) / (before[i + 1] - before[i])) for i in (j, k)]
+
+
+@given(true=WHOLE, given=WHOLE, distance=st.integers(1, 40), rank=st.integers(1, 7))
+def test_conditions_on_errors_of_a_quantile_are_those_on_the_quantile(true, given, distance, rank):
+    """Of whole counts from 0 on, which have one, or a stretch of them."""
+    bound = hr.OfQuantile(distance, "income", Fraction(rank, 8))
+    criterion = hr.Criterion("total", bound, sizes=KNOWN)
+    items = items_of(INCOMES, criterion, (2, 2), np.arange(32), true)
+    assert len(items[0][1]) == true.any()
+    for told in largest(items, (given - true)[:, None])[:, 0]:
+        value, _ = stretch(true, bound.rank)
+        is_kept = bool(given.any())
+        if is_kept:
+            first, last = stretch(given, bound.rank)
+            is_kept = first <= value + distance and last >= value - distance
+        assert (told <= ROUNDED) == is_kept
 
 
 # --- laws ---------------------------------------------------------------------------------------
@@ -411,7 +482,7 @@ def test_sizes_of_another_list_of_areas_are_found_by_code():
             "level2 is no cuboid of the plan",
         ),
         (
-            hr.Criterion("bin", hr.OfShare("0.1", "total"), sizes=OF_INCOMES),
+            hr.Criterion("total", hr.OfQuantile(9, "income"), sizes=OF_INCOMES),
             {"tree": BINS, "measure": hr.RunningSums(), "allocation": ForDistribution()},
             "the errors of all 8 cells that it is made of are not known together",
         ),

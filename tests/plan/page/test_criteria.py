@@ -65,13 +65,14 @@ def test_no_budget_is_marked_where_a_criterion_is_kept_by_none():
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
-def test_criteria_of_areas_and_shares_are_judged_at_every_budget():
+def test_criteria_of_areas_shares_and_quantiles_are_judged_at_every_budget():
     bins = coded_axis(hr.Ranges.equal_width("income", 0, 40, 4), [4])
     tree = hr.Tree([TREE.axes[0], bins])
     known = hr.Prior(all_leaves(tree, [30] * tree.leaves), public=True)
     accept = [
         hr.Criterion("total", 12, areas={"level2": BLOCKS[:4], "clinic": list("ppqq")}),
         hr.Criterion("place.level1", hr.OfShare("0.004", "total"), sizes=known),
+        hr.Criterion("place.level1", hr.OfQuantile("1/2", "income"), sizes=known),
     ]
     plan = plain_plan(tree, budget=hr.Rho("1/20"), measure=hr.All(), workload=hr.Cube(),
                       accept=accept)  # fmt: skip
@@ -81,6 +82,7 @@ def test_criteria_of_areas_and_shares_are_judged_at_every_budget():
         assert seen == sorted(seen, key=["no", "near", "unknown", "estimates"].index)
         assert set(seen) == {"near", "estimates"}, verdict
         assert (verdict.within is None) == (verdict.criterion.areas is None)
+    assert "every quantile 1/2 of income within 0.5, with" in planning_page(plan, "1")
 
 
 @pytest.mark.usefixtures("few_budgets")

@@ -3,8 +3,8 @@
 A criterion says that with at least a *probability* at least a share of the *cells* of a cuboid are
 *within* a bound of their true counts: P(#{i: |c_i - N_i| ≤ w_i} ≥ k) ≥ p, k = ⌈cells · n⌉ of n
 cells. It is about all cells together, so that standard errors alone cannot tell it. In place of the
-count of a cell may stand that of an area of the office's own, or a share of another count
-(`hedgerow.plan.criteria.items`).
+count of a cell may stand that of an area of the office's own, a share of another count, or a
+quantile of a numeric axis (`hedgerow.plan.criteria.items`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,20 @@ from math import ceil
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from hedgerow.arrays import Levels
-from hedgerow.declared import Rational, Whole, check_fields
+from hedgerow.declared import Rational, Whole, check_fields, check_known
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import LARGEST_COUNT
 from hedgerow.plan.prior import Prior, check_prior
+from hedgerow.tables.codes.ranges import edges_of
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, Json, one_line
 
 PART = Rational("a part of a count", 0, 1, PlanError, "1 % is 1/100", ends="()")
 RECORDS = Rational("within", 0, LARGEST_COUNT, PlanError, ends="(]")
+DISTANCE = Rational("the distance of a quantile", 0, LARGEST_COUNT, PlanError, ends="(]")
+RANK = Rational("the rank of a quantile", 0, 1, PlanError, ends="()")
 CELLS = Rational("cells", 0, 1, PlanError, "the share of the cells that must keep it", ends="(]")
 PROBABILITY = Rational(
     "probability",
@@ -42,12 +45,14 @@ class Bound:
 
     Attributes:
         signed: its other fields, by what they are called in what is signed.
+        scale: what the number is multiplied with where it is read.
         noun: what it is of, in words behind that.
     """
 
     __slots__ = ()
     part: Exact
     signed: ClassVar[Mapping[str, str]] = {}
+    scale: ClassVar[int] = 100
     noun: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -59,7 +64,7 @@ class Bound:
     def words(self, amount: float) -> str:
         """Return a bound of the same kind in words."""
         fields = {name: getattr(self, name) for name in self.signed.values()}
-        return one_line(f"{figure(100 * amount)}{self.noun.format(**fields)}")
+        return one_line(f"{figure(self.scale * amount)}{self.noun.format(**fields)}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,7 +133,40 @@ class OfShare(Bound):
     noun: ClassVar[str] = " points of its share of {of} from {least:,}"
 
 
-BOUNDS = {kind.__name__: kind for kind in (OfCount, OfRecords, OfShare)}
+@dataclass(frozen=True, slots=True, repr=False)
+class OfQuantile(Bound):
+    """A bound of how far a quantile of a numeric axis may be off, by cells of the other axes.
+
+    Args:
+        part: the distance, in units of the axis.
+        axis: its name.
+        rank: of the quantile, 1/2 for the median.
+
+    Raises:
+        PlanError: no distance above 0, or no rank between 0 and 1.
+
+    Example:
+        >>> hr.OfQuantile(500, "income")
+        500 of the quantile 1/2 of income
+    """
+
+    part: Annotated[Exact, DISTANCE]
+    axis: str
+    rank: Annotated[Exact, RANK] = Fraction(1, 2)
+    signed: ClassVar[Mapping[str, str]] = {"axis": "axis", "rank": "rank"}
+    scale: ClassVar[int] = 1
+    noun: ClassVar[str] = " of the quantile {rank} of {axis}"
+
+    def place(self, tree: Tree) -> tuple[int, int]:
+        """Return the number of the axis and its finest level, or raise unless it is numeric."""
+        names = [axis.name for axis in tree.axes]
+        check_known(self.axis, names, "axis", PlanError)
+        number = names.index(self.axis)
+        edges_of(tree.axes[number])
+        return number, tree.axes[number].depth
+
+
+BOUNDS = {kind.__name__: kind for kind in (OfCount, OfRecords, OfShare, OfQuantile)}
 Within: TypeAlias = Exact | Bound
 """A number of records; or a bound of another kind."""
 
@@ -138,15 +176,15 @@ class Criterion:
     """That with a probability a share of the cells of a cuboid are within a bound of the truth.
 
     Args:
-        cuboid: its name, as the plan has it; beside areas of the other axes.
+        cuboid: its name, as the plan has it; beside areas and quantiles of the other axes.
         within: a number of records; a part of each count (`OfCount`), or of all records
-            (`OfRecords`), or of shares (`OfShare`).
+            (`OfRecords`); of shares (`OfShare`) or quantiles (`OfQuantile`).
         cells: the share of the cells that must keep it.
         probability: with which they all must.
         records: the expected number of records of the table, if it is known: a bound that is a part
             of counts or of records needs it, or sizes.
         sizes: a public table that tells how large counts are; that of the plan's allocation unless
-            given. It is no part of what is signed. Shares need it.
+            given. It is no part of what is signed. Shares and quantiles need it.
         areas: of the office's own, in place of cells of one axis: a column of codes and one of
             areas, a row a pair, as `Release.areas` takes them.
 
@@ -194,7 +232,7 @@ class Criterion:
     @property
     def is_of_counts(self) -> bool:
         """Whether it is about counts, whose bounds grow as errors do."""
-        return not isinstance(self.within, OfShare)
+        return not isinstance(self.within, OfShare | OfQuantile)
 
     @property
     def is_of_cells(self) -> bool:
@@ -226,18 +264,23 @@ class Criterion:
         """Return the coarsest cuboid that tells of it, or raise for what a tree does not have.
 
         Raises:
-            PlanError: no such cuboid, or one of the axis that the areas are of.
-            TableError: no such areas.
+            PlanError: no such cuboid or axis, or one that areas or quantiles take.
+            TableError: no such areas, or an axis without bins.
         """
-        own, within, areas = self.levels(tree), self.within, self.lookup(tree)
+        own, within, taken = self.levels(tree), self.within, list[tuple[int, int]]()
+        if (areas := self.lookup(tree)) is not None:
+            taken.append((areas.axis, areas.level))
+        if isinstance(within, OfQuantile):
+            taken.append(within.place(tree))
         if isinstance(within, OfShare) and not is_within(named(tree, within.of, "share"), own):
             raise PlanError(f"share: {one_line(self.cuboid)} must be finer than what it is of")
-        if areas is None:
-            return own
-        if own[areas.axis]:
-            name = tree.axes[areas.axis].name
-            raise PlanError(f"cuboid: the areas are of {name}; name levels of other axes, or total")
-        return (*own[: areas.axis], areas.level, *own[areas.axis + 1 :])
+        levels = list(own)
+        for axis, level in taken:
+            if levels[axis]:
+                name = tree.axes[axis].name
+                raise PlanError(f"cuboid: {name} is taken; name levels of other axes, or total")
+            levels[axis] = level
+        return tuple(levels)
 
     def to_dict(self) -> Json:
         """Return the criterion as JSON, exact numbers as text: what is signed of it."""

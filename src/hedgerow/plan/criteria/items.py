@@ -14,8 +14,18 @@ budget tells all (`hedgerow.plan.criteria.law`).
    *Proof.* Multiplied with b + e_b > 0, the bound is (r - w)(b + e_b) ≤ a + e_a ≤ (r + w)(b + e_b);
    with a = r b these are the two. And both together add up to -2 w e_b ≤ 2 w b, so that b + e_b ≥ 0
    wherever they hold.
+3. *A quantile* of rank p is where N(x) = p N: N(x) are the records before x, straight within each
+   bin, and N all of them. Let it be m. A quantile of the estimates lies within d of it where N(x) -
+   p N, a continuous function of x, is at most 0 at m - d and at least 0 at m + d: with g_x the
+   error of N(x) - p N,
 
-That b + e_b is above 0 is a third condition: -e_b / b ≤ 1 - `NOTHING`.
+       g_(m-d) / (p N - N(m-d)) ≤ 1   and   -g_(m+d) / (N(m+d) - p N) ≤ 1,
+
+   but for ends that are beyond those of the axis, as no quantile is. Counts that are not negative
+   have no other one (where N(x) is p N along a stretch, any of it is one). This is enough, and more
+   than is needed of estimates, whose N(x) may cross p N several times.
+
+Of ratios and quantiles, b and N must stay above 0: -e_b / b ≤ 1 - `NOTHING` is a third condition.
 """
 
 from typing import Any
@@ -23,15 +33,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import is_within
-from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfShare, named
+from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfQuantile, OfShare, named
 from hedgerow.plan.plan import Plan
+from hedgerow.tables.codes.ranges import edges_of
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree, cell_codes, cell_numbers, cells_above
 
 NOTHING = 1e-9
-"""Part of a count that is none."""
+"""Part of a count that is none; and records between a quantile and its bound where there are none,
+so that half of all errors miss it at any budget."""
 
 Forms = Any
 """Linear forms of the errors of a table's cells: a sparse matrix (forms, cells)."""
@@ -90,6 +102,10 @@ def items_of(
 
     sums = sums_by(criterion.levels(tree), criterion.lookup(tree))
     sizes = sums @ counts
+    if isinstance(within, OfQuantile):
+        number, _ = within.place(tree)
+        edges, _ = edges_of(tree.axes[number])
+        return _quantiles(within, edges, codes[number], sums[sizes > 0], counts)
     if isinstance(within, OfShare):
         every = sums_by(named(tree, within.of, "share"), None)
         of = every[every.tocsc().indices[sums.indices[sums.indptr[:-1]]]]
@@ -105,3 +121,24 @@ def items_of(
     if criterion.is_of_cells:  # where |y - N| < ⌊w⌋ + 1/2 the nearest whole number keeps w
         bounds = np.minimum(bounds, np.floor(bounds) + 0.5)
     return [(sums, bounds), (-sums, bounds)]
+
+
+def _quantiles(
+    within: OfQuantile, edges: Float64, bins: Int32, sums: Forms, counts: Float64
+) -> Conditions:
+    """Return the conditions on quantiles of sums, all of which have records."""
+    rank, width, entries = float(within.rank), np.diff(edges), sums.tocoo()
+    bins, records = bins[entries.col], np.zeros((sums.shape[0], len(width)))
+    np.add.at(records, (entries.row, bins), counts[entries.col])
+    before = np.cumsum(np.pad(records, ((0, 0), (1, 0))), axis=1)
+    value = np.array([np.interp(-rank * b[-1], -b[::-1], edges[::-1]) for b in before])
+    conditions: Conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
+    for sign in (-1, 1):
+        end = value + sign * float(within.part)
+        weight = np.clip((end[:, None] - edges[:-1]) / width, 0.0, 1.0) - rank
+        bound = np.maximum(sign * (records * weight).sum(axis=1), NOTHING)
+        bound[(end <= edges[0]) | (end >= edges[-1])] = np.inf
+        error = -sign * weight[entries.row, bins]
+        forms = csr_array((error, (entries.row, entries.col)), sums.shape)
+        conditions.append((forms, bound))
+    return conditions

@@ -81,7 +81,7 @@ def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
     say, own = catalogue(plan.description.language), criterion.within
     words = {name: getattr(own, name) for name in getattr(own, "signed", {}).values()}
     words = {name: each if isinstance(each, int) else str(each) for name, each in words.items()}
-    number = say.numeral(_figure(amount if isinstance(own, Fraction) else 100 * amount))
+    number = say.numeral(_figure(getattr(own, "scale", 1) * amount))
     return say(f"criteria.bound.{type(own).__name__}", amount=number, units=units(plan), **words)
 
 
