@@ -3,7 +3,6 @@
 import ast
 import re
 from pathlib import Path
-from typing import get_args
 
 import polars as pl
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from hedgerow.noise.mechanisms import MECHANISMS, DiscreteGaussian, DiscreteLaplace
 from hedgerow.pages.catalogue import FORMS, catalogue, languages
 from hedgerow.pages.markup import Scale, even_ticks
-from hedgerow.plan.criteria.criterion import Within
+from hedgerow.plan.criteria.criterion import BOUNDS
 from hedgerow.plan.cuboids import MEASURES, Invariant
 from hedgerow.plan.workload import Cube, Cuboids
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
@@ -30,10 +29,14 @@ PLACES = (
 GAP = re.compile(r"\{(\w+)\}")
 ENGLISH = catalogue("en").texts
 MADE = {f"release.made.{kind}" for kind in (*MECHANISMS, *MEASURES)}
-CRITERIA = {f"criteria.bound.{kind.__name__}" for kind in get_args(Within)} | {
-    f"criteria.told.{kept}"  # `Verdict.kept`
-    for kept in ("yes", "no", "unknown")
-}
+CRITERIA = (
+    {f"criteria.bound.{kind}" for kind in ("Fraction", *BOUNDS)}
+    | {
+        f"criteria.told.{kept}"  # `Verdict.kept`
+        for kept in ("yes", "no", "unknown")
+    }
+    | {f"criteria.cells.{which}{kind}" for which in ("all", "part") for kind in ("", *BOUNDS)}
+)
 FOUND_BY_NAME = {
     "number.thousands", "number.decimal", "number.singular",
     "planning.chosen.branching",  # `hedgerow.spec.release_spec`

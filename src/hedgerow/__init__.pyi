@@ -33,7 +33,9 @@ from .plan.allocation.cheapest import cheapest as cheapest
 from .plan.criteria.criterion import (
     Criterion as Criterion,
     OfCount as OfCount,
+    OfQuantile as OfQuantile,
     OfRecords as OfRecords,
+    OfShare as OfShare,
 )
 from .plan.criteria.least import least_budget as least_budget
 from .plan.criteria.sizes import Sizes as Sizes

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import hedgerow as hr
@@ -75,6 +76,96 @@ def test_plan_says_of_each_criterion_whether_it_is_kept_and_the_least_budget(suc
     again = json.loads(succeeds("plan", census_file, "--json"))
     assert again["sha256"] == found["sha256"]
     assert f"--expect-plan {found['sha256']}" in lines
+
+
+OF_AREAS = """
+[[accept]]
+cuboid = "total"
+within = 400
+areas = "clinics.csv"
+area_column = "clinic"
+
+[[accept]]
+cuboid = "county"
+within = "3 points"
+share = "state"
+from = 100
+sizes = {source = "before.csv", count = "people", public = true}
+"""
+
+
+@pytest.fixture
+def areas_file(census_file):
+    """The same with criteria of areas and shares, a lookup of counties and earlier counts."""
+    spec = ReleaseSpec(census_file)
+    tree = spec.tree()
+    counties = tree.axes[0].labels[1].to_list()
+    clinics = {"county": counties, "clinic": ["p", "q"] * 6, "other": ["x"] * 12}
+    pl.DataFrame(clinics).write_csv(census_file.parent / "clinics.csv")
+    blocks = tree.axes[0].leaf_frame().with_columns(people=pl.lit(160))
+    unknown = blocks[:1].with_columns(("zz" + pl.col(c)).alias(c) for c in blocks.columns[1:4])
+    pl.concat([blocks, unknown]).write_csv(census_file.parent / "before.csv")
+    census_file.write_text(census_file.read_text().replace(CRITERIA, OF_AREAS))
+    return census_file
+
+
+def test_areas_and_shares_are_planned_released_checked_and_compared(succeeds, areas_file):
+    spec = ReleaseSpec(areas_file)
+    tree = spec.tree()
+    areas, shares = spec.criteria(tree)
+    assert areas.lookup(tree).areas.to_list() == ["p", "q"]
+    assert sorted(areas.areas) == ["clinic", "county"]
+    assert shares.within == hr.OfShare("0.03", "state", least=100)
+    said = " ".join(succeeds("plan", areas_file).split())
+    assert "Criterion 1: all total by areas (clinic, county) within 400 records, with" in said
+    assert "within 3 points of its share of state from 100" in said
+    assert "a public table of 38,560 records, 160 of which are in no area of the release." in said
+    assert "The least budget at which estimates keep every criterion: rho" in said
+    facts = json.loads(succeeds("plan", areas_file, "--json"))
+    found = json.loads(succeeds("plan", areas_file, "--accept", "--json"))
+    assert {each["of_estimates"] for each in found["verdicts"]} == {"yes"}
+    assert found["verdicts"][0]["areas"] == areas.to_dict()["areas"]
+    succeeds("release", areas_file, "--expect-plan", facts["sha256"])
+    out = ReleaseSpec(areas_file).output
+    assert hr.read_release(out).plan.hash == facts["sha256"]
+    assert "Sizes: released counts." in succeeds("check", out)
+    by_truth = " ".join(succeeds("compare", areas_file).split())
+    assert re.search(r"by areas .+?: \d of 2 cells keep it, 2 must: (not )?kept", by_truth)
+    assert re.search(r"share of state .+?: \d+ of 12 cells keep it, 12 must", by_truth)
+
+
+def test_a_reason_why_no_budget_is_known_is_printed_once(succeeds, census_file):
+    text = census_file.read_text()
+    census_file.write_text(
+        text.replace("records = 40000\n", "", 1).replace("within = 200", "within = 300")
+    )
+    said = " ".join(succeeds("plan", census_file).split())
+    assert said.count("needs to know how large counts are") == 1
+    assert "There is no least budget, as none is known to keep every criterion." in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"3 points"', "3", '"0.5 points" goes with share'),
+        ('share = "state"', "", '"0.5 points" goes with share'),
+        ('share = "state"', 'share = "block"', "[[accept]] 2 share: county must be finer"),
+        ('cuboid = "total"', 'cuboid = "state"', "[[accept]] 1 cuboid: geography is taken"),
+        ('area_column = "clinic"', "", "[[accept]] 1 "),
+        ('areas = "clinics.csv"', "", "area_column goes with areas"),
+        ('areas = "clinics.csv"', 'areas = "population.parquet"', "is the confidential table"),
+        ("within = 400", 'within = 400\nquantile = {geography = "1/2"}', "is no numeric column"),
+        ("within = 400", "within = 400\nquantile = {income = 0.5}", "no axis is called 'income'"),
+        ("within = 400", "within = 400\nquantile = {}", "quantile"),
+        ("within = 400", 'within = "4 %"\nquantile = {geography = 0.5}\nfrom = 3', "units of"),
+    ],
+)  # fmt: skip
+def test_areas_and_shares_that_do_not_fit_are_refused(run, areas_file, before, after, sentence):
+    areas_file.write_text(areas_file.read_text().replace(before, after, 1))
+    code, said, err = run("plan", areas_file)
+    assert (code, said) == (2, "")
+    assert sentence in " ".join(err.split())
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(

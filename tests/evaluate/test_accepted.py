@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.evaluate.accepted import in_fact, kept_in_fact
 from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.release.accepted import accepted
@@ -67,6 +68,49 @@ def test_a_criterion_is_kept_where_as_many_cells_keep_it_as_must(made):
         cells, kept = kept_in_fact(counts, release, criterion)
         assert sentence.endswith("must: kept." if kept >= criterion.cells * cells else "not kept.")
     assert {sentence.endswith("not kept.") for sentence in said} == {True, False}
+
+
+def test_shares_areas_and_quantiles_are_compared_with_the_truth():
+    bins = coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [8])
+    tree = hr.Tree([TREE.axes[0], bins])
+    codes = TREE.axes[0].labels[-1].to_list()
+    lookup = {"level2": codes[:60], "clinic": ["p", "q", "r"] * 20}
+    criteria = [
+        hr.Criterion("total", 25, areas=lookup, cells="2/3"),
+        hr.Criterion("place.level2", hr.OfShare("0.007", "place.level1", least=300), cells="0.9"),
+        hr.Criterion("place.level2", hr.OfQuantile(2, "income"), cells="0.9"),
+    ]
+    counts = random_counts(np.random.default_rng(5), tree, filled=0.05, mean=40)
+    options = {"budget": hr.Rho("1/20"), "measure": hr.All(), "workload": hr.Cube()}
+    plan = plain_plan(tree, accept=criteria, **options)
+    release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(2))
+    true, given = np.zeros((2, 120, 8))
+    true[counts.codes] = counts.values
+    nodes = release.content.nodes[tree.finest]
+    given[nodes.codes] = nodes.counts
+    off = [abs((given - true)[:60][k::3].sum()) for k in range(3)]
+    expected = [(3, sum(one <= 25 for one in off))]
+    a, b = (each.sum(axis=1) for each in (true, given))
+    above, below = (np.repeat(each.reshape(4, 30).sum(axis=1), 30) for each in (a, b))
+    large = above >= 300
+    expected.append((int(large.sum()), int((abs(a / above - b / below) <= 0.007)[large].sum())))
+    edges, kept, cells = np.linspace(0, 80, 9), 0, np.flatnonzero(a)
+    for place in cells:
+        ends = []
+        for each in (true[place], given[place]):
+            before = np.append(0, np.cumsum(each))
+            first = np.interp(before[-1] / 2, before, edges) if each.any() else np.nan
+            back = (before[-1] - before)[::-1]
+            ends.append((first, 80 - np.interp(before[-1] / 2, back, edges)))
+        (value, _), (low, high) = ends
+        kept += min(low, high) <= value + 2 and max(low, high) >= value - 2
+    expected.append((len(cells), kept))
+    assert [kept_in_fact(counts, release, each) for each in criteria] == expected
+    assert all(0 < some < every for every, some in expected[1:]), expected
+    verdicts = accepted(release.content)
+    assert [each.source for each in verdicts] == ["", "released counts", "released counts"]
+    assert all(each.probability is not None for each in verdicts)
+    assert len(list(in_fact(counts, release))) == 3
 
 
 def test_sizes_of_a_check_are_the_released_counts(made):

@@ -215,7 +215,9 @@ def _show_criteria(made: Plan, judged: Sequence[Verdict], *, is_least: bool) -> 
     """Print of each criterion whether it is kept, and the least budget that keeps all."""
     for number, verdict in enumerate(judged, start=1):
         say(f"Criterion {number}: {verdict.criterion!r}. {verdict.sentence}\n")
-    if judged and not is_least:
+    if any(verdict.reach is None for verdict in judged):
+        say("There is no least budget, as none is known to keep every criterion.\n")
+    elif judged and not is_least:
         try:
             with stage("seeking the least budget"):
                 budget = least_budget(made)

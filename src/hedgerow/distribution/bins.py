@@ -13,18 +13,9 @@ from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.axis import Axis
+from hedgerow.tables.codes.ranges import OR_LESS, OR_MORE, edges_of
 from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
 from hedgerow.tables.sources.source import describe_source, float_sql, load, open_source
-
-# Codes of bins that say which values they hold, so that a list of bins is its own legend.
-#
-# The code of a node is the number of its first bin and its range, ``"0025 [5000, 5200)"``. The last
-# range is closed. Where values outside the bounds are moved to them, the outermost ranges say so:
-# ``"0000 [0 or less, 200)"``. Edges are written with as many digits as tell doubles apart, and the
-# codes are part of the axis's digest: whoever signs a plan signs the edges too.
-
-OR_LESS, OR_MORE = " or less", " or more"
-_CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE})?[)\]]$"
 
 
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
@@ -53,15 +44,8 @@ def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
 
 def ranges_of(axis: Axis) -> Ranges:
     """Return the ranges that the codes of an axis's leaves name."""
-    parts = axis.labels[-1].str.extract_groups(_CODE).struct.unnest()
-    if parts["low"].null_count() or parts["high"].null_count():
-        raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
-    bounds = parts.select(pl.col("low", "high").cast(pl.Float64, strict=False))
-    low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
-    if not np.array_equal(low[1:], high[:-1]):
-        raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
-    clamps = parts["less"][0] is not None and parts["more"][-1] is not None
-    return Ranges(axis.name, np.append(low, high[-1]), "clamp" if clamps else "refuse")
+    edges, clamps = edges_of(axis)
+    return Ranges(axis.name, edges, "clamp" if clamps else "refuse")
 
 
 def numeric_axes(axes: Sequence[Axis]) -> dict[str, Ranges]:

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hedgerow.evaluate.metrics import TRUE, beside_truth
+from hedgerow.evaluate.metrics import true_cells
+from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords
-from hedgerow.release.directory.measurements import COUNT
+from hedgerow.plan.criteria.items import NOTHING, items_of, largest, table_of
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import cell_numbers
 
-ROUNDED = 1 + 1e-12
+ROUNDED = 1 + 1e-10
 """By what a bound that is computed may be too low: whole errors that reach it keep it."""
 OUTSIDE = (
     "To withhold this release, or to draw another one, because of these lines is outside the "
@@ -21,30 +23,39 @@ OUTSIDE = (
 
 
 def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tuple[int, int]:
-    """Return how many cells a criterion is of, by their true counts, and how many keep it.
+    """Return how many items a criterion is of, by the true counts, and how many keep it.
+
+    Errors are those of released counts. Cells that neither side lists are right.
 
     Args:
         counts: the true ones.
-        release: of them, with the criterion's cuboid.
+        release: of them, with the cuboid that the criterion is about.
         criterion: of its plan.
     """
-    tree, within = release.plan.tree, criterion.within
-    levels = criterion.levels(tree)
-    both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
-    given, true = both[COUNT].to_numpy(), both[TRUE].to_numpy()
-    least, of = getattr(within, "least", 0), counts.total if isinstance(within, OfRecords) else 1
-    missed = np.abs(given - true) > float(criterion.amount) * ROUNDED * (true if least else of)
-    large = true >= least
-    cells = int(large.sum()) if least else tree.cells(levels)  # what neither side lists is right
-    return cells, cells - int((missed & large).sum())
+    plan, tree = release.plan, release.plan.tree
+    table, nodes = table_of(plan, criterion), release.content.nodes
+    codes, values = true_cells(counts, table)
+    here, there = (cell_numbers(tree, table, each) for each in (codes, nodes[table].codes))
+    every = np.arange(0 if criterion.is_of_cells else tree.cells(table))
+    numbers = np.concatenate([here, there, every])  # what is of one cell adds up
+    true, error = np.zeros((2, len(numbers)))
+    true[: len(here)], error[: len(here)] = values, -values
+    error[len(here) :][: len(there)] = nodes[table].counts
+    total = counts.total if isinstance(criterion.within, OfRecords) else 1
+    items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))
+    missed = int((largest(items, error[:, None]) > ROUNDED).sum())
+    is_every = criterion.is_of_cells and not hasattr(criterion.within, "least")
+    cells = tree.cells(table) if is_every else len(items[0][1])
+    return cells, cells - missed
 
 
 def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     """Yield of each criterion of a release's plan how many cells keep it in fact: a sentence."""
     plan = release.plan
     for criterion in plan.accept:
-        told = "not among the released cuboids"
-        if criterion.levels(plan.tree) in plan.levels:
+        told, table = "not of cells that are released, or too many", table_of(plan, criterion)
+        few = criterion.is_of_cells or plan.tree.cells(table) <= MOST_VARIANCES
+        if few and table in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)
             must = criterion.least(cells)
             verdict = "kept" if kept >= must else "not kept"

@@ -28,10 +28,10 @@ from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
 from hedgerow.release.answers.measured_nodes import measured_nodes
-from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.descent.steps import descendants
 from hedgerow.release.directory.stored import Content
-from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers, cells_above
 
 ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""

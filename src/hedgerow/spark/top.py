@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import CellNumbers, Codes, Int64, Levels, UInt64, begins, row_by_row, some_of
-from hedgerow.release.descent.nodes import cells_above, first_leaves, places
+from hedgerow.release.descent.nodes import first_leaves, places
 from hedgerow.spark.session import FAULT, Batches, Frame, collected, mapped
 from hedgerow.spark.table import leaf_columns, leaf_schema
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.ordered import record_words
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, cells_above
 
 ROWS_A_SUM = 1 << 20
 """Rows that are summed at once: of 2^40 records at most each, so no such sum wraps."""

@@ -15,7 +15,15 @@ from hedgerow.noise.loss import InEpsilon
 from hedgerow.noise.mechanisms import MECHANISMS
 from hedgerow.plan.allocation.fair import RATIO
 from hedgerow.plan.allocation.optimal import ObjectiveName
-from hedgerow.plan.criteria.criterion import CELLS, PROBABILITY, OfCount, OfRecords
+from hedgerow.plan.criteria.criterion import (
+    CELLS,
+    PROBABILITY,
+    Bound,
+    OfCount,
+    OfQuantile,
+    OfRecords,
+    OfShare,
+)
 from hedgerow.plan.facts.facts import PublicTable, Zeros
 from hedgerow.plan.workload import WORKLOADS, AnyWorkload, Cuboids
 from hedgerow.privacy.budget import AMOUNT, DELTA, WELL_BELOW, Budget, Epsilon, EpsilonDelta, Rho
@@ -23,7 +31,7 @@ from hedgerow.privacy.neighbours import CONTRIBUTIONS, AddRemove, Neighbours, Re
 from hedgerow.spec.axis_section import AxisSection
 from hedgerow.spec.toml_file import Number, Section, fitting, made_of, within
 from hedgerow.tables.description import Description, paragraphs
-from hedgerow.text import Texts, exact
+from hedgerow.text import Exact, Texts, exact
 
 
 def _is_file(source: str) -> str:
@@ -278,8 +286,8 @@ class InvariantSection(Section):
     level: str
 
 
-_PERCENT = re.compile(r"\s*([0-9./]+)\s*%(\s+of\s+records)?\s*")
-"""``"1 %"`` of each count, or ``"0.5 % of records"``."""
+_PART = re.compile(r"\s*([0-9./]+)\s*(%|%\s+of\s+records|points)\s*")
+"""``"1 %"`` of each count, ``"0.5 % of records"``, or ``"0.5 points"`` of a share."""
 
 
 class AcceptSection(Section):
@@ -288,23 +296,39 @@ class AcceptSection(Section):
     cuboid: str
     within: Number
     least: int | None = Field(default=None, alias="from")
+    areas: PublicFile | None = None
+    area_column: Annotated[str | None, With(("areas",))] = None
+    share: str | None = None
+    quantile: Annotated[dict[str, Number] | None, Field(min_length=1, max_length=1)] = None
     cells: Annotated[Number, CELLS] = 1
     probability: Annotated[Number, PROBABILITY] = "0.95"
     records: int | None = None
     sizes: PriorSection | None = None
 
     @property
-    def bound(self) -> Number | OfCount | OfRecords:
+    def bound(self) -> Exact | Bound:
         """The bound, or raise for what is none."""
-        percent = _PERCENT.fullmatch(str(self.within))
-        if percent is None and self.least is None:
-            return self.within
-        if percent is not None and (percent[2] is None) == (self.least is not None):
-            part = exact(percent[1], "within", SpecError) / 100
-            return OfRecords(part) if self.least is None else OfCount(part, least=self.least)
+        self.check_together()
+        part = _PART.fullmatch(str(self.within))
+        number = self.within if part is None else exact(part[1], "within", SpecError) / 100
+        unit = "" if part is None else " ".join(part[2].split())
+        match (unit, self.least, self.share, self.quantile):
+            case ("", None, None, None):
+                return number
+            case ("%", int(least), None, None):
+                return OfCount(number, least=least)
+            case ("% of records", None, None, None):
+                return OfRecords(number)
+            case ("points", least, str(share), None):
+                return OfShare(number, share, least=1 if least is None else least)
+            case ("", None, None, dict(quantile)):
+                ((axis, rank),) = quantile.items()
+                return OfQuantile(number, axis, rank)
         raise SpecError(
             'within must be a number of records, or "1 %" of the count with from = 1000, from '
-            f'which size on it must hold, or "0.5 % of records", got {shorten(str(self.within))!r}'
+            'which size on it must hold, or "0.5 % of records", got '
+            f'{shorten(str(self.within))!r}; "0.5 points" goes with share, a number of units of '
+            "the axis with quantile"
         )
 
 

@@ -53,6 +53,7 @@ from hedgerow.spec.toml_file import as_float, parse, within
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.description import Description
+from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 from hedgerow.text import exact
 
@@ -253,9 +254,14 @@ class ReleaseSpec:
         if section.sizes is not None:
             advice = "the verdicts made from it would tell of it: name a public table"
             sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
+        bound, areas = section.bound, None
+        if section.areas is not None:
+            self.table.check_public(section.areas, "areas", "name a public file")
+            lookup = Lookup.of(tree, self.path.parent / section.areas, section.area_column)
+            areas = lookup.rows(tree)
         given = section.model_dump(include={"cuboid", "cells", "probability", "records"})
-        made = Criterion(within=section.bound, sizes=sizes, **given)
-        made.levels(tree)
+        made = Criterion(within=bound, sizes=sizes, areas=areas, **given)
+        made.needed(tree)
         return made
 
     def description(self, tree: Tree) -> Description:

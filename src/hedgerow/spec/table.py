@@ -91,6 +91,7 @@ class TableSpec:
         """What a plan has to say of its public files where the table is no file of this machine."""
         file = self.file
         named: list[object] = [file.allocation.prior, *(fact.source for fact in file.public)]
+        named += [each.sizes or each.areas for each in file.accept]
         for axis in file.axis:
             named += [axis.shapes, axis.lists, axis.areas != AREAS_OF_TABLE and axis.areas]
         if self.places or not any(named):

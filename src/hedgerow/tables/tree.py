@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -431,3 +431,24 @@ def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
     """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
     codes = np.unravel_index(numbers, tree.sizes(levels))
     return tuple(code.astype(np.int32) for code in codes)
+
+
+def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
+    """Return the cells of a cuboid that cells of a finer one belong to, single children aside."""
+    axes = zip(tree.axes, levels, finer, codes, strict=True)
+    return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
+
+
+def nodes_along(tree: Tree) -> Iterator[tuple[Codes, Int64]]:
+    """Yield the nodes of each depth in tree order, and how many children each has: int64 (nodes).
+
+    The leaves have none. What is yielded is made when it is wanted.
+    """
+    codes = [np.zeros(1, dtype=np.int32) for _ in tree.axes]
+    for refined, level in tree.steps:
+        first = np.asarray(tree.axes[refined].child_start[level - 1], dtype=np.int64)
+        children, eldest = np.diff(first)[codes[refined]], first[codes[refined]]
+        yield tuple(codes), children
+        codes = [np.repeat(code, children) for code in codes]
+        codes[refined] = runs(eldest, children).astype(np.int32)
+    yield tuple(codes), np.zeros(len(codes[0]), dtype=np.int64)

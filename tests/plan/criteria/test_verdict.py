@@ -7,10 +7,16 @@ from math import inf
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 import hedgerow as hr
+from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.plan import ForDistribution
+from hedgerow.evaluate.accepted import ROUNDED
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
+from hedgerow.plan.criteria.items import items_of, largest
 from hedgerow.plan.criteria.joint import errors_of
 from hedgerow.plan.criteria.law import Alike, Bounded, Drawn, drawn_law
 from hedgerow.plan.criteria.verdict import _settled
@@ -20,6 +26,7 @@ from tests.acceptance.random_plans import KINDS, drawn
 from tests.made import all_leaves, fixed_tree, plain_plan
 
 TREE = fixed_tree(place=(3, 4))
+ALL = {"level2": TREE.axes[0].labels[-1].to_list(), "area": ["p", "q"] * 6}
 RUNS = 40_000
 
 
@@ -104,27 +111,30 @@ def test_drawn_errors_have_the_covariance_of_dense_least_squares(kind):
     assert compared
 
 
+def dense(plan):
+    """Sums of leaves by a cuboid, as matrices, and the covariance of least squares over leaves."""
+    tree = plan.tree
+    codes = np.indices(tree.sizes(tree.finest)).reshape(len(tree.axes), -1)
+
+    def sums(levels):
+        above = [a.ancestors(n)[c] for a, n, c in zip(tree.axes, levels, codes, strict=True)]
+        number = np.ravel_multi_index(above, tree.sizes(levels))
+        return (np.arange(tree.cells(levels))[:, None] == number).astype(float)
+
+    noise = {k: w.mechanism.noise_variance for k, w in plan.by_levels.items()}
+    precision = sum(sums(k).T @ sums(k) / variance for k, variance in noise.items())
+    return sums, np.linalg.inv(precision)
+
+
 def test_the_joint_law_is_that_of_multivariate_normal_draws():
     tree = fixed_tree(place=(4, 6), work=(3,))
     criterion = hr.Criterion("place.level1 × work.level1", 30, cells="0.9", probability="0.8")
     plan = plain_plan(tree, budget=hr.Rho("1/100"), measure=hr.All(), accept=[criterion],
                       workload=hr.Cube())  # fmt: skip
     (verdict,) = hr.verdicts(plan)
-    levels = criterion.levels(tree)
-    noise = [(k, w.mechanism.noise_variance) for k, w in plan.by_levels.items()]
-    codes = np.indices(tree.sizes(tree.finest)).reshape(2, -1)
-    sums = {
-        k: (
-            np.arange(tree.cells(k))[:, None]
-            == np.ravel_multi_index(
-                [a.ancestors(n)[c] for a, n, c in zip(tree.axes, k, codes, strict=True)],
-                tree.sizes(k),
-            )
-        ).astype(float)
-        for k in plan.levels
-    }
-    precision = sum(sums[k].T @ sums[k] / variance for k, variance in noise)
-    covariance = sums[levels] @ np.linalg.inv(precision) @ sums[levels].T
+    sums, covariance = dense(plan)
+    own = sums(criterion.levels(tree))
+    covariance = own @ covariance @ own.T
     draws = stats.multivariate_normal(cov=covariance).rvs(200_000, random_state=5)
     third = np.sort(np.abs(draws), axis=1)[:, 10]  # 11 of 12 cells
     assert verdict.probability == pytest.approx((third <= 30).mean(), abs=0.005)
@@ -141,6 +151,169 @@ def test_draws_are_the_same_for_all_budgets_so_that_one_law_tells_all():
     )
     assert half.reach == pytest.approx(wide.reach / 2, rel=1e-6)
     assert wide.probability_at(2.0) == pytest.approx(half.probability, abs=1e-4)
+
+
+# --- areas, shares, quantiles -------------------------------------------------------------------
+
+INCOME = coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [4, 2])
+TOWNS = {"county": ["a", "a", "b", "b"], "town": ["a1", "a2", "b1", "b2"]}
+BINS = hr.Tree([coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [8])])
+OF_INCOMES = hr.Prior(all_leaves(BINS, [5] * 8), public=True)
+INCOMES = hr.Tree([hr.Axis.from_frame("place", pl.DataFrame(TOWNS), ["county", "town"]), INCOME])
+AREAS = {"town": ["a1", "b1", "a2", "b1"], "clinic": ["p", "p", "q", "q"]}
+RECORDS = np.random.default_rng(8).integers(5, 60, size=32)
+KNOWN = hr.Prior(all_leaves(INCOMES, RECORDS.tolist()), public=True)
+CLINICS = np.kron([[1, 0, 1, 0], [0, 1, 1, 0]], np.ones((1, 8)))  # which leaves each has
+BANDS = np.kron(np.eye(4), np.ones((1, 2)))  # which bins each has
+AT_PLACE, IN_BAND = np.kron(np.eye(4), np.ones((1, 8))), np.tile(BANDS, 4)
+
+
+def ratio_off(own, of):
+    """By how much ratios of sums are off, if records are off by so much."""
+
+    def off(errors):
+        a, b = (sums @ (RECORDS[:, None] + errors) for sums in (own, of))
+        return np.where(b > 0, abs(a / b - ((own @ RECORDS) / (of @ RECORDS))[:, None]), np.inf)
+
+    return off
+
+
+def quantile_off(own, rank):
+    """How far quantiles are from the nearest places where estimates cross the rank."""
+
+    def off(errors):
+        told = []
+        for members in own:
+            bins = (members[:, None] * (RECORDS[:, None] + errors)).reshape(4, 8, -1).sum(axis=0)
+            true = np.append(0, np.cumsum((members * RECORDS).reshape(4, 8).sum(axis=0)))
+            value = np.interp(rank * true[-1], true, np.arange(0, 81, 10))
+            each = np.vstack([0 * bins[:1], np.cumsum(bins, axis=0)]) - rank * bins.sum(axis=0)
+            fine = np.linspace(0, 80, 1601)
+            below = np.array([np.interp(fine, np.arange(0, 81, 10), one) for one in each.T])
+            up = (below <= 0) & (fine <= value)
+            down = (below >= 0) & (fine >= value)
+            told.append(
+                [
+                    max(value - fine[one].max(), fine[other].min() - value)
+                    for one, other in zip(up, down, strict=True)
+                ]
+            )
+        return np.array(told)
+
+    return off
+
+
+def sum_off(own):
+    return lambda errors: abs(own @ errors)
+
+
+JUDGED = [
+    (hr.Criterion("total", 25, areas=AREAS), sum_off(CLINICS), 25),
+    (
+        hr.Criterion("income.bins_2", 16, areas=AREAS, cells="7/8"),
+        sum_off(np.vstack([clinic * IN_BAND for clinic in CLINICS])), 16,
+    ),
+    (
+        hr.Criterion("place.town × income.bins_2", hr.OfShare("0.07", "place.town"), sizes=KNOWN),
+        ratio_off(np.vstack([t * IN_BAND for t in AT_PLACE]), np.repeat(AT_PLACE, 4, axis=0)), 0.07,
+    ),
+    (
+        hr.Criterion("total", hr.OfShare("0.02", "total"), areas=AREAS, sizes=KNOWN),
+        ratio_off(CLINICS, np.ones((2, 32))), 0.02,
+    ),
+    (
+        hr.Criterion("total", hr.OfCount("0.04", least=1), areas=AREAS, sizes=KNOWN),
+        lambda errors: abs(CLINICS @ errors) / (CLINICS @ RECORDS)[:, None], 0.04,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("criterion", "off", "within"), JUDGED, ids=range(len(JUDGED)))
+def test_the_law_of_sums_and_ratios_is_that_of_dense_least_squares(criterion, off, within):
+    """At the plan's budget, and where errors have grown until it is just kept."""
+    options = {"tree": INCOMES, "workload": hr.Cube(), "budget": hr.Rho("1/60")}
+    criterion = replace(criterion, probability="0.8")
+    (verdict,) = judged(criterion, **options)
+    plan = plain_plan(INCOMES, measure=hr.All(), **{k: options[k] for k in ("workload", "budget")})
+    normal = np.random.default_rng(9).normal(size=(32, 100_000))
+    errors = np.linalg.cholesky(dense(plan)[1]) @ normal
+    least = criterion.least(verdict.cells)
+    for factor, probability in ((1, verdict.probability), (verdict.reach, 0.8)):
+        kept = ((off(factor * errors) <= within).sum(axis=0) >= least).mean()
+        assert probability == pytest.approx(kept, abs=0.008)
+    assert 0.3 < verdict.probability < 0.999
+    assert verdict.kept == "unknown"
+    assert "no bound is known" in verdict.sentence
+
+
+@pytest.mark.parametrize(("cuboid", "own", "rank", "within"), [
+    ("place.town", AT_PLACE, "1/2", 12),
+    ("total", np.ones((1, 32)), "0.9", 3),
+])  # fmt: skip
+def test_the_law_of_quantiles_is_that_of_dense_least_squares(cuboid, own, rank, within):
+    options = {"tree": INCOMES, "workload": hr.Cube(), "budget": hr.Rho("1/60")}
+    bound = hr.OfQuantile(within, "income", rank)
+    (verdict,) = judged(hr.Criterion(cuboid, bound, probability="0.8", sizes=KNOWN), **options)
+    plan = plain_plan(INCOMES, measure=hr.All(), **{k: options[k] for k in ("workload", "budget")})
+    errors = np.linalg.cholesky(dense(plan)[1]) @ np.random.default_rng(9).normal(size=(32, 4_000))
+    # Somewhere within the bound they cross: more than what is asked at its ends.
+    crossed = (quantile_off(own, float(Fraction(rank)))(errors) <= within).all(axis=0).mean()
+    assert verdict.probability <= crossed + 0.01
+    assert verdict.probability == pytest.approx(crossed, abs=0.03)
+
+
+WHOLE = st.lists(st.integers(0, 9), min_size=32, max_size=32).map(np.array)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_conditions_on_errors_of_a_ratio_are_those_on_the_ratio(seed):
+    """Of whole counts, whose ratios are compared exactly."""
+    rng = np.random.default_rng(seed)
+    true, made = rng.integers(0, 4, size=32), rng.integers(0, 3 + seed, size=(32, 300))
+    made[:, :40] = 0
+    made[:8, 20:40] = 1
+    bound = hr.OfShare(Fraction(seed + 1, 20), "place.county", least=2)
+    criterion = hr.Criterion("place.town", bound, sizes=KNOWN)
+    items = items_of(INCOMES, criterion, (2, 2), np.arange(32), true)
+    counties = np.repeat(AT_PLACE.reshape(2, 2, 32).sum(axis=1), 2, axis=0)
+    shares = AT_PLACE @ true, counties @ true
+    exact = [
+        [
+            there > 0
+            and abs(Fraction(int(x), int(there)) - Fraction(int(y), int(of))) <= bound.part
+            for x, there in zip(town @ made, county @ made, strict=True)
+        ]
+        for town, county, y, of in zip(AT_PLACE, counties, *shares, strict=True)
+        if of >= 2
+    ]
+    kept = largest(items, made - true[:, None]) <= ROUNDED
+    assert kept.tolist() == exact
+    assert 0 < kept.mean() < 1
+
+
+def stretch(counts, rank):
+    """Where the records before a value are first a part of all, and last."""
+    before = np.append(0, np.cumsum(counts.reshape(4, 8).sum(axis=0))).tolist()
+    wanted = rank * before[-1]
+    j = next(j for j in range(8) if before[j + 1] >= wanted)
+    k = max(k for k in range(8) if before[k] <= wanted)
+    return [10 * (i + (wanted - before[i]) / (before[i + 1] - before[i])) for i in (j, k)]
+
+
+@given(true=WHOLE, given=WHOLE, distance=st.integers(1, 40), rank=st.integers(1, 7))
+def test_conditions_on_errors_of_a_quantile_are_those_on_the_quantile(true, given, distance, rank):
+    """Of whole counts from 0 on, which have one, or a stretch of them."""
+    bound = hr.OfQuantile(distance, "income", Fraction(rank, 8))
+    criterion = hr.Criterion("total", bound, sizes=KNOWN)
+    items = items_of(INCOMES, criterion, (2, 2), np.arange(32), true)
+    assert len(items[0][1]) == true.any()
+    for told in largest(items, (given - true)[:, None])[:, 0]:
+        value, _ = stretch(true, bound.rank)
+        is_kept = bool(given.any())
+        if is_kept:
+            first, last = stretch(given, bound.rank)
+            is_kept = first <= value + distance and last >= value - distance
+        assert (told <= ROUNDED) == is_kept
 
 
 # --- laws ---------------------------------------------------------------------------------------
@@ -294,6 +467,27 @@ def test_sizes_of_another_list_of_areas_are_found_by_code():
 @pytest.mark.parametrize(
     ("criterion", "options", "sentence"),
     [
+        (hr.Criterion("level2", hr.OfShare("0.1", "total")), {}, "give a public table (sizes)"),
+        (
+            hr.Criterion("level2", hr.OfShare("0.1", "total"), records=1200),
+            {},
+            "needs to know how large counts are: give a public table",
+        ),
+        (
+            hr.Criterion("total", 9, areas=ALL),
+            {"measure": hr.Survivors()},
+            "not measured in every cell",
+        ),
+        (
+            hr.Criterion("total", 9, areas=ALL),
+            {"workload": hr.Cuboids(["level1"])},
+            "level2 is no cuboid of the plan",
+        ),
+        (
+            hr.Criterion("total", hr.OfQuantile(9, "income"), sizes=OF_INCOMES),
+            {"tree": BINS, "measure": hr.RunningSums(), "allocation": ForDistribution()},
+            "the errors of all 8 cells that it is made of are not known together",
+        ),
         (hr.Criterion("level2", hr.OfCount("0.01", least=9)), {}, "needs to know how large counts"),
         (hr.Criterion("level2", hr.OfRecords("0.01")), {}, "needs to know how large counts"),
         (
@@ -306,11 +500,11 @@ def test_sizes_of_another_list_of_areas_are_found_by_code():
     ],
 )
 def test_a_criterion_that_no_budget_keeps_says_why(criterion, options, sentence):
+    options = {"tree": TREE} | options
     (verdict,) = judged(criterion, **options)
     assert (verdict.kept, verdict.reach, verdict.probability) == ("unknown", None, None)
     assert sentence in verdict.sentence
-    plan = plain_plan(TREE, **{"budget": hr.Rho(1), "measure": hr.All(), **options},
-                      accept=[criterion])  # fmt: skip
+    plan = plain_plan(**{"budget": hr.Rho(1), "measure": hr.All(), **options}, accept=[criterion])
     with pytest.raises(hr.PlanError) as error:
         hr.least_budget(plan)
     assert sentence in str(error.value)

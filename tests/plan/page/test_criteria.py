@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.distribution.bins import coded_axis
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.plan.criteria.law import Bounded
 from hedgerow.plan.page.accepted import listed, required, told
 from hedgerow.plan.page.judged import judged_at, least_of
 from hedgerow.plan.page.page import planning_page
 from hedgerow.plan.page.points import Budgets, points_of, value_of, with_value
-from tests.made import fixed_tree, plain_plan
+from tests.made import all_leaves, fixed_tree, plain_plan
 
+AVEC = "avec une probabilité de 95 %"
 USUAL, PART = "with a probability of 95 %", "every count within 1 % of the count"
 TREE = fixed_tree(place=(3, 8))
+BLOCKS = TREE.axes[0].labels[-1].to_list()
 TOWNS = hr.Criterion("level2", 12, cells="0.9")
 REGIONS = hr.Criterion("level1", hr.OfCount("0.01", least=100), records=3000)
 WHOLE = hr.Criterion("total", hr.OfRecords("0.002"), records=3000, probability="0.99")
@@ -61,6 +64,27 @@ def test_no_budget_is_marked_where_a_criterion_is_kept_by_none():
     assert verdict.why.split(":")[0] in listed(survivors, [verdict])
 
 
+@pytest.mark.usefixtures("few_budgets", "own_division_alone")
+def test_criteria_of_areas_shares_and_quantiles_are_judged_at_every_budget():
+    bins = coded_axis(hr.Ranges.equal_width("income", 0, 40, 4), [4])
+    tree = hr.Tree([TREE.axes[0], bins])
+    known = hr.Prior(all_leaves(tree, [30] * tree.leaves), public=True)
+    accept = [
+        hr.Criterion("total", 12, areas={"level2": BLOCKS[:4], "clinic": list("ppqq")}),
+        hr.Criterion("place.level1", hr.OfShare("0.004", "total"), sizes=known),
+        hr.Criterion("place.level1", hr.OfQuantile("1/2", "income"), sizes=known),
+    ]
+    plan = plain_plan(tree, budget=hr.Rho("1/20"), measure=hr.All(), workload=hr.Cube(),
+                      accept=accept)  # fmt: skip
+    (division,) = points_of(plan, is_fixed=False)["divisions"]
+    for each, verdict in zip(division["criteria"], hr.verdicts(plan), strict=True):
+        seen = [told for told, *_ in each]
+        assert seen == sorted(seen, key=["no", "near", "unknown", "estimates"].index)
+        assert set(seen) == {"near", "estimates"}, verdict
+        assert (verdict.within is None) == (verdict.criterion.areas is None)
+    assert "every quantile 1/2 of income within 0.5, with" in planning_page(plan, "1")
+
+
 @pytest.mark.usefixtures("few_budgets")
 def test_other_divisions_are_judged_too_and_their_hashes_sign_the_criteria():
     points = points_of(CHAIN, is_fixed=False)
@@ -97,6 +121,18 @@ def test_a_page_without_criteria_has_nothing_of_them():
         (
             "fr", WHOLE,
             "total : chaque effectif à 0,2 % du total (people) près, avec une probabilité de 99 %",
+        ),
+        (
+            "en", hr.Criterion("total", 5, areas={"level2": BLOCKS[:2], "clinic": ["p", "q"]}),
+            f"total, by areas of clinic: every count within 5 people, {USUAL}",
+        ),
+        (
+            "fr", hr.Criterion("level2", hr.OfShare("0.005", "level1", least=9), cells="0.9"),
+            f"level2 : 90 parts sur 100 de level1 à 0,5 points près, à partir de 9 people, {AVEC}",
+        ),
+        (
+            "en", hr.Criterion("level2", hr.OfShare("0.005", "level1")),
+            f"level2: every share of level1 within 0.5 points, from 1 people there on, {USUAL}",
         ),
         ("en", hr.Criterion("level2", 12345), f"level2: every count within 12,345 people, {USUAL}"),
     ],

@@ -10,9 +10,8 @@ from hedgerow.arrays import Bool, Int64, Levels, UInt64
 from hedgerow.evaluate.method import CuboidCounts, Released, check_tree
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import cells_above
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
+from hedgerow.tables.tree import Tree, cell_codes, cell_numbers, cells_above
 from hedgerow.text import TextByName
 
 WITHHELD = -1

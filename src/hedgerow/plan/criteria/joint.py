@@ -22,7 +22,7 @@ from math import sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, Tables, run_starts, runs
+from hedgerow.arrays import Float64, Int64, Levels, Tables, run_starts
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape
@@ -37,7 +37,7 @@ from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.tables import SMALLEST, PlannedTables
-from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.tables.tree import cell_numbers, nodes_along
 
 WIDE = 24
 """Noise is drawn at a variance of about 2 to this power, and scaled down to 1."""
@@ -153,8 +153,8 @@ def _of_chain(plan: Plan, design: PlannedChain, levels: Levels, found: Errors) -
     if plan.tree.leaves > MOST_ALONG:
         variances = np.array([design.largest_variance(levels)])
         return replace(found, variances=variances, is_exact=False)
-    codes, starts = _nodes(plan.tree)
-    shape = CubeShape.of([starts])
+    codes, families = zip(*nodes_along(plan.tree), strict=True)
+    shape = CubeShape.of([[*map(run_starts, families[:-1])]])
     variances = np.full(shape.axes[0].depth + 1, np.inf)
     for t, variance in enumerate(noise_variances(design.depths)):
         (level,) = shape.given((t,))  # of which deeper ones of only children are not measured
@@ -173,19 +173,6 @@ def _of_chain(plan: Plan, design: PlannedChain, levels: Levels, found: Errors) -
         chain=(squares, cuboid[0]),
     )
     return _solved(plan, found, cuboid, solver)
-
-
-def _nodes(tree: Tree) -> tuple[list[Codes], list[Int64]]:
-    """Return the nodes of each depth in tree order, and where the children of each begin."""
-    codes, starts = [tuple(np.zeros(1, dtype=np.int32) for _ in tree.axes)], list[Int64]()
-    for refined, level in tree.steps:
-        first = np.asarray(tree.axes[refined].child_start[level - 1], dtype=np.int64)
-        families = np.diff(first)[codes[-1][refined]]
-        below = [np.repeat(code, families) for code in codes[-1]]
-        below[refined] = runs(first[codes[-1][refined]], families).astype(np.int32)
-        codes.append(tuple(below))
-        starts.append(run_starts(families))
-    return codes, starts
 
 
 def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Errors:

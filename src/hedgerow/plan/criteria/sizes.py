@@ -4,16 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Float64, Int64, Levels
-from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfRecords
+from hedgerow.plan.criteria.criterion import Bound, Criterion, OfRecords
+from hedgerow.plan.criteria.items import Conditions, items_of
 from hedgerow.plan.criteria.joint import NoVerdictError
+from hedgerow.plan.facts.public_rows import node_numbers
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.tables.counts import label_nodes
-
-RECORDS = "number of records"
+from hedgerow.tables.tree import cell_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,57 +37,33 @@ SizesOf = Callable[[Levels], Sizes]
 """Of a cuboid of a plan, how large its counts are."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bounds:
-    """What a criterion says of each cell.
-
-    Attributes:
-        cells: int64: the places, among those that are given, of the cells that must keep it.
-        within: float64 (these cells), or (1) where all have one: records.
-        source: what sizes are from, in words; empty where none is needed.
-    """
-
-    cells: Int64
-    within: Float64
-    source: str
-
-    @property
-    def of_estimates(self) -> Float64:
-        """The bounds of estimates that keep those of the nearest whole counts, too.
-
-        With |y - N| < ⌊w⌋ + 1/2 the nearest whole number to y is within ⌊w⌋ of N.
-        """
-        return np.minimum(self.within, np.floor(self.within) + 0.5)
-
-
-def bounds_of(
-    plan: Plan, criterion: Criterion, numbers: Int64, sizes: SizesOf | None = None
-) -> Bounds:
-    """Return what a criterion says of cells.
+def sized_items(
+    plan: Plan, criterion: Criterion, table: Levels, numbers: Int64, sizes: SizesOf | None = None
+) -> tuple[Conditions, str]:
+    """Return what a criterion says of its items, and what their sizes are from, in words, if any.
 
     Args:
         plan: of the release.
-        criterion: of a cuboid of it.
+        criterion: of it.
+        table: the cuboid whose cells it is about (`hedgerow.plan.criteria.items.table_of`).
         numbers: int64 (cells): their numbers, row by row.
         sizes: of the counts; from the criterion and the plan unless given.
 
     Raises:
-        NoVerdictError: nothing tells sizes that are needed, or no cell is so large.
+        NoVerdictError: nothing tells sizes that are needed, or none is so large.
     """
-    within, amount, every = criterion.within, float(criterion.amount), np.arange(len(numbers))
-    if not isinstance(within, OfCount | OfRecords):
-        return Bounds(every, np.array([amount]), "")
-    given = (sizes or _public_sizes(plan, criterion))(criterion.levels(plan.tree))
-    if isinstance(within, OfRecords):
-        total = float(given.counts.sum())
-        if not total:
-            raise NoVerdictError(f"there are no records in {given.source}")
-        return Bounds(every, np.array([amount * total]), given.source)
-    counts = given.counts[numbers]
-    large = np.flatnonzero(counts >= within.least)
-    if not len(large):
-        raise NoVerdictError(f"no count is {within.least:,} or more in {given.source}")
-    return Bounds(large, amount * counts[large], given.source)
+    within = criterion.within
+    if not isinstance(within, Bound):
+        return items_of(plan.tree, criterion, table, numbers, np.zeros(len(numbers))), ""
+    given = (sizes or _public_sizes(plan, criterion))(table)
+    if not (total := float(given.counts.sum())):
+        raise NoVerdictError(f"there are no records in {given.source}")
+    part = total if isinstance(within, OfRecords) else 1.0
+    items = items_of(plan.tree, criterion, table, numbers, given.counts[numbers], part)
+    if not len(items[0][1]):
+        least = getattr(within, "least", 1)
+        raise NoVerdictError(f"no count is {least:,} or more in {given.source}")
+    return items, given.source
 
 
 def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
@@ -96,10 +71,11 @@ def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
     prior = criterion.sizes or (None if criterion.records is not None else plan.prior)
     if prior is not None:
         return lambda levels: _of_prior(plan, prior, levels)
-    if criterion.records is None:
+    if criterion.records is None or not criterion.is_of_counts:
+        number = "the expected number of records (records = 1_000_000), or "
         raise NoVerdictError(
-            f"{criterion.within!r} needs to know how large counts are: give the expected number of "
-            "records (records = 1_000_000), or a public table (sizes)"
+            f"{criterion.within!r} needs to know how large counts are: give "
+            f"{number if criterion.is_of_counts else ''}a public table (sizes)"
         )
     total = float(criterion.records)
 
@@ -113,20 +89,20 @@ def _public_sizes(plan: Plan, criterion: Criterion) -> SizesOf:
 
 def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
     """Return the counts of a public table, cell by cell; what it does not list is empty."""
-    tree, (codes, counts) = plan.tree, prior.counts.cuboid(levels)
-    frame = label_nodes(prior.counts.tree, levels, codes, **{RECORDS: counts})
-    number = pl.lit(0)
-    for axis, level in zip(tree.axes, levels, strict=True):
-        if level:
-            keys = axis.keys(level)
-            node = f"node of {axis.name}"
-            frame = frame.join(keys.with_row_index(node), on=keys.columns)
-            number = number * axis.size(level) + pl.col(node).cast(pl.Int64)
-    if frame.is_empty():
+    tree, own, (codes, counts) = plan.tree, prior.counts.tree, prior.counts.cuboid(levels)
+    nodes = [
+        node_numbers(axis, level, named.labels[level - 1][code]) if level else code
+        for axis, named, level, code in zip(tree.axes, own.axes, levels, codes, strict=True)
+    ]
+    there = np.min(nodes, axis=0) >= 0
+    if not there.any():
         raise NoVerdictError(
             f"the public table of sizes names no area of {tree.name_of(levels)}; its codes must be "
             "those of the release"
         )
-    numbers = frame.select(number)[:, 0].to_numpy()
-    sizes = np.bincount(np.broadcast_to(numbers, len(frame)), frame[RECORDS], tree.cells(levels))
-    return Sizes(sizes.astype(np.float64), f"a public table of {sizes.sum():,.0f} records")
+    numbers = cell_numbers(tree, levels, tuple(node[there] for node in nodes))
+    sizes = np.bincount(numbers, counts[there], tree.cells(levels))
+    source, lost = f"a public table of {counts.sum():,} records", counts.sum() - sizes.sum()
+    if lost:
+        source += f", {lost:,.0f} of which are in no area of the release"
+    return Sizes(sizes.astype(np.float64), source)

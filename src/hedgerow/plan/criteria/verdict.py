@@ -35,14 +35,15 @@ from math import floor, inf
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, Tables
+from hedgerow.arrays import Float64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.plan.criteria.criterion import Criterion
+from hedgerow.plan.criteria.items import Conditions, largest, table_of
 from hedgerow.plan.criteria.joint import Errors, NoVerdictError, errors_of
 from hedgerow.plan.criteria.law import ENOUGH, Alike, Bounded, Law, drawn_law
-from hedgerow.plan.criteria.sizes import Bounds, SizesOf, bounds_of
+from hedgerow.plan.criteria.sizes import SizesOf, sized_items
 from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.text import Json
@@ -119,8 +120,10 @@ class Verdict:
 
     @property
     def within(self) -> float | None:
-        """The bound that estimates would keep: in records, or a part of the count or records."""
-        return None if self.reach is None else float(self.criterion.amount) / self.reach
+        """The bound of counts that estimates would keep: in records, or a part of these."""
+        if self.reach is None or not self.criterion.is_of_counts:
+            return None
+        return float(self.criterion.amount) / self.reach
 
     @property
     def budget_factor(self) -> float | None:
@@ -144,11 +147,12 @@ class Verdict:
         """What it says, in a few sentences."""
         if self.law is None or self.reach is None or self.probability is None:
             return self.why
-        bound, settled = self.criterion.bound, self.settled
+        bound, settled, within = self.criterion.bound, self.settled, self.within
         own = float(self.criterion.amount)
         chance = f"{'at least ' if self.is_bound else ''}{min(self.probability, 0.9999):.4g}"
-        would = bound(own / self.reach)
-        said = f"Estimates keep it with probability {chance}, and would keep {would}"
+        would = f"do with errors {self.reach:.4g} times as large"
+        would = would if within is None else f"keep {bound(within)}"
+        said = f"Estimates keep it with probability {chance}, and would {would}"
         if self.reach < 1:
             said += f"; it takes {self.budget_factor:.4g} times the budget"
         counts = "made to add up, they may be off by more than estimates, and no bound is known"
@@ -198,60 +202,70 @@ def verdicts(
 def _verdict(
     plan: Plan, criterion: Criterion, sizes: SizesOf | None, settler: Estimator | None
 ) -> Verdict:
-    levels, power = criterion.levels(plan.tree), plan.mechanism.price.power
+    table, power = table_of(plan, criterion), plan.mechanism.price.power
     try:
-        errors = errors_of(plan, levels)
-        bounds = bounds_of(plan, criterion, errors.numbers, sizes)
+        errors = errors_of(plan, table)
+        items, source = sized_items(plan, criterion, table, errors.numbers, sizes)
+        is_public = not errors.variances.any()
+        law = None if is_public else _law(errors, items, criterion)
     except NoVerdictError as reason:
         return Verdict(criterion, power, why=f"No budget is known to keep it: {reason}.")
-    cells = len(bounds.cells), bounds.source
-    if not errors.variances.any():
-        return Verdict(criterion, power, *cells, 1.0, inf, 1.0, "Its counts are public.")
-    law = _law(errors, bounds, criterion)
+    of_cells = len(items[0][1]), source
+    if law is None:
+        return Verdict(criterion, power, *of_cells, 1.0, inf, 1.0, "Its counts are public.")
     just = law.quantile(float(criterion.probability))
     reach = 1 / just if just else inf
-    settled = None
-    if settler is not None and (isinstance(settler, Euclidean) or not any(levels)):
-        settled = _settled_factor(plan, levels, errors, bounds, criterion)
-    slack = float(((np.floor(bounds.within) + 1) / bounds.of_estimates).max())
+    settled, slack = None, inf
+    if criterion.is_of_cells:
+        slack = float(((np.floor(items[0][1]) + 1) / items[0][1]).max())
+        if settler is not None and (isinstance(settler, Euclidean) or not any(table)):
+            settled = _settled_factor(plan, table, errors, items, criterion)
     told = law.probability(), reach, settled
-    return Verdict(criterion, power, *cells, *told, slack=slack, law=law)
+    return Verdict(criterion, power, *of_cells, *told, slack=slack, law=law)
 
 
-def _law(errors: Errors, bounds: Bounds, criterion: Criterion) -> Law:
-    """Return the law of T of the errors of some cells."""
-    cells, envelope = len(bounds.cells), errors.noise.envelope
-    within = bounds.of_estimates / np.sqrt(errors.widening)
-    least, every = criterion.least(cells), errors.variances
-    every = every if len(every) == 1 else every[bounds.cells]
-    with np.errstate(divide="ignore"):
-        ratios = np.minimum(within / np.sqrt(every), SURELY)
-    is_one = errors.is_alone or (cells == 1 and errors.is_normal)
-    if is_one and errors.is_exact and len(ratios) == 1:
-        return Alike(cells, least, envelope, float(ratios[0]))
-    law = _drawn(errors, lambda tables: [*tables.values()][-1], bounds.cells, within, criterion)
-    if law is not None:
+def _law(errors: Errors, items: Conditions, criterion: Criterion) -> Law:
+    """Return the law of T of the errors of some items, or raise a NoVerdictError."""
+    widest, (sums, within) = np.sqrt(errors.widening), items[0]
+
+    def each(tables: Tables) -> Float64:
+        return largest(items, widest * [*tables.values()][-1])
+
+    many, envelope, every = len(within), errors.noise.envelope, errors.variances
+    least = criterion.least(many)
+    if criterion.is_of_cells:
+        every = every if len(every) == 1 else every[sums.indices]
+        with np.errstate(divide="ignore"):
+            ratios = np.minimum(within / widest / np.sqrt(every), SURELY)
+        values, times = np.unique(ratios, return_counts=True)
+        is_one = errors.is_alone or (many == 1 and errors.is_normal)
+        if is_one and errors.is_exact and len(values) == 1:
+            return Alike(many, least, envelope, float(values[0]))
+    if (law := _drawn(errors, each, criterion, many)) is not None:
         return law
-    values, times = np.unique(np.broadcast_to(ratios, cells), return_counts=True)
-    return Bounded(least, envelope, values, times)
+    if criterion.is_of_cells:
+        return Bounded(least, envelope, values, times)
+    raise NoVerdictError(
+        f"the errors of all {len(errors.numbers):,} cells that it is made of are not known "
+        "together, but of each alone"
+    )
 
 
 def _drawn(
     errors: Errors,
-    made: Callable[[Tables], Float64],
-    cells: Int64,
-    within: Float64,
+    largest: Callable[[Tables], Float64],
     criterion: Criterion,
+    items: int,
     enough: float = ENOUGH,
 ) -> Law | None:
-    """Return the law of the k-th smallest ratio of what is made of drawn errors to bounds."""
-    draws, least = errors.draws, criterion.least(len(cells))
+    """Return the law of the k-th smallest of what is made of drawn errors, of each item."""
+    draws, last = errors.draws, criterion.least(items) - 1
     if draws is None:
         return None
 
     def ratios(many: int, block: int) -> Float64:
-        off = np.abs(made(draws(many, block))[cells]) / within[:, None]
-        return np.asarray(np.partition(off, least - 1, axis=0)[least - 1])
+        each = largest(draws(many, block))
+        return np.asarray(np.maximum(np.partition(each, last, axis=0)[last], 0.0))
 
     drawn = max(errors.drawn, len(errors.numbers))
     return drawn_law(ratios, drawn, float(criterion.probability), enough)
@@ -261,7 +275,7 @@ def _drawn(
 
 
 def _settled_factor(
-    plan: Plan, levels: Levels, errors: Errors, bounds: Bounds, criterion: Criterion
+    plan: Plan, levels: Levels, errors: Errors, items: Conditions, criterion: Criterion
 ) -> float | None:
     """Return by what the bound must grow for whole counts to keep it; None where unknown."""
     together = plan.is_chain or plan.whole.issuperset(plan.levels)
@@ -276,18 +290,20 @@ def _settled_factor(
         return None
     squares, level = errors.chain
     exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
-    beyond, widest = np.floor(bounds.within) + 1, np.sqrt(errors.widening)
+    (sums, within), widest = items[0], np.sqrt(errors.widening)
+    beyond = np.floor(within) + 1
 
     def off(errors: Tables) -> Float64:
         wide = {cuboid: widest * table for cuboid, table in errors.items()}
-        return _settled(squares, level, wide, exact)
+        settled = _settled(squares, level, wide, exact)[sums.indices]
+        return np.asarray(settled / beyond[:, None])
 
-    law = _drawn(errors, off, bounds.cells, beyond, criterion, 3 * ENOUGH)
+    law = _drawn(errors, off, criterion, len(within), 3 * ENOUGH)
     if law is None:
         return None
     factor = law.quantile(float(criterion.probability))
     if factor > 1 and not isinstance(criterion.within, Fraction):  # of the bounds themselves
-        factor *= float((beyond / bounds.within).max())
+        factor *= float((beyond / within).max())
     return factor
 
 

@@ -20,18 +20,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from itertools import product
+from itertools import islice, product
 from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids, runs
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
 from hedgerow.plan.efficiency.traces import COME, Branches, Pairs, Root, check_families, root_of
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, nodes_along
 
 WORK = 1 << 26
 """Visits of nodes that the search for better weights may take."""
@@ -370,15 +370,9 @@ def _alike(axis: Axis) -> list[int]:
 
 def _families_of_chain(tree: Tree) -> list[Int64]:
     """Return the number of children of each node of a chain, nodes in order of their parents."""
-    sizes = [_families_of_axis(axis) for axis in tree.axes]
-    at, families = [np.zeros(1, np.int64) for _ in tree.axes], list[Int64]()
-    for axis, level in tree.steps:
-        own = sizes[axis][level - 1][at[axis]]
+    families = list[Int64]()
+    for _, own in islice(nodes_along(tree), tree.depth):
         families.append(own)
-        if len(families) == tree.depth:
-            break
-        check_families(sum(map(len, families)) + int(own.sum()))
-        first = tree.axes[axis].child_start[level - 1][at[axis]]
-        at = [np.repeat(codes, own) for codes in at]
-        at[axis] = runs(first, own)
+        if len(families) < tree.depth:
+            check_families(sum(map(len, families)) + int(own.sum()))
     return families

@@ -22,10 +22,14 @@ def required(plan: Plan, criterion: Criterion) -> str:
     say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
     cells, probability = Fraction(criterion.cells), Fraction(criterion.probability)
     which = "all" if cells == 1 else "part"
+    kind = "" if criterion.is_of_counts else type(criterion.within).__name__
+    level = plan.label_of(levels)
+    if (areas := criterion.lookup(plan.tree)) is not None:
+        level = say("criteria.areas", level=level, areas=areas.areas.name)
     return say(
         "criteria.required",
-        level=plan.label_of(levels),
-        cells=say(f"criteria.cells.{which}", part=say.numeral(_figure(100 * cells))),
+        level=level,
+        cells=say(f"criteria.cells.{which}{kind}", part=say.numeral(_figure(100 * cells))),
         bound=_bound(plan, criterion, criterion.amount),
         probability=say.percent(_figure(100 * probability)),
     )
@@ -41,14 +45,15 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
     if key == "unknown":
         key = {"yes": "estimates", "no": "near"}.get(verdict.of_estimates, key)
     outcome = say(f"criteria.told.{key}")
-    if verdict.law is None or verdict.within is None:
+    if verdict.law is None:
         return key, outcome, ""
     tenths = min(floor(1000 * (verdict.probability or 0.0)), NEARLY_ALL)
     chance = say.percent(f"{tenths / 10:g}")
-    reached = say("criteria.reached", bound=_bound(plan, verdict.criterion, verdict.within))
-    more = f" {say(f'criteria.why.{key}')}" if key in {"estimates", "near", "unknown"} else ""
+    more = [say(f"criteria.why.{key}")] if key in {"estimates", "near", "unknown"} else []
+    if (within := verdict.within) is not None:
+        more.insert(0, say("criteria.reached", bound=_bound(plan, verdict.criterion, within)))
     at_least = "at_least" if verdict.is_bound else "with"
-    return key, say(f"criteria.{at_least}", told=outcome, chance=chance), reached + more
+    return key, say(f"criteria.{at_least}", told=outcome, chance=chance), " ".join(more)
 
 
 def listed(plan: Plan, judged: Sequence[Verdict]) -> str:
@@ -74,9 +79,10 @@ def section(plan: Plan, estimator: Estimator | None = None) -> str:
 def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
     """Return a bound of a criterion's kind, of so many records or such a part."""
     say, own = catalogue(plan.description.language), criterion.within
-    least, kind = getattr(own, "least", 0), type(own).__name__
-    number = say.numeral(_figure(amount if kind == "Fraction" else 100 * amount))
-    return say(f"criteria.bound.{kind}", amount=number, least=least, units=units(plan))
+    words = {name: getattr(own, name) for name in getattr(own, "signed", {}).values()}
+    words = {name: each if isinstance(each, int) else str(each) for name, each in words.items()}
+    number = say.numeral(_figure(getattr(own, "scale", 1) * amount))
+    return say(f"criteria.bound.{type(own).__name__}", amount=number, units=units(plan), **words)
 
 
 def _figure(amount: Fraction | float) -> str:

@@ -19,11 +19,12 @@ from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
 from hedgerow.plan.plan import Plan
-from hedgerow.release.descent.nodes import Nodes, cells_above
+from hedgerow.release.descent.nodes import Nodes
 from hedgerow.release.directory.stored import Content
 from hedgerow.release.naming import columns_among, is_off_tree, label_columns
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.lookup import Lookup
+from hedgerow.tables.tree import cells_above
 from hedgerow.text import TextByName
 
 

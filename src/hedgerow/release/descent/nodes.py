@@ -25,7 +25,7 @@ from hedgerow.arrays import (
 )
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree, cell_numbers
+from hedgerow.tables.tree import Tree, cell_numbers, cells_above
 
 NOWHERE = -1
 Noisy = Int64 | Float64
@@ -310,12 +310,6 @@ def adds_up(tree: Tree, below: tuple[Levels, Nodes], above: tuple[Levels, Nodes]
     sums = int64_zeros(len(given) + 1)  # the last one of cells that are not listed
     np.add.at(sums, place, summands.counts)
     return np.array_equal(sums, np.append(given.counts, 0))
-
-
-def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
-    """Return the cells of a cuboid that cells of a finer one belong to, single children aside."""
-    axes = zip(tree.axes, levels, finer, codes, strict=True)
-    return tuple(axis.nodes_above(level, given, code) for axis, level, given, code in axes)
 
 
 def sums_of_cells(tree: Tree, levels: Levels, finer: Levels, nodes: Nodes) -> IntPair:

@@ -137,6 +137,12 @@ class Lookup:
         start = np.append(begin, len(nodes))
         return cls(number, level, areas, start, nodes, called, outside, elsewhere)
 
+    def rows(self, tree: Tree) -> dict[str, list[str]]:
+        """Return the pairs of codes and areas by column, as `of` reads them, without names."""
+        codes = tree.axes[self.axis].keys(self.level)[self.nodes]
+        areas = self.areas.gather(np.repeat(np.arange(len(self)), np.diff(self.start)))
+        return codes.with_columns(areas).to_dict(as_series=False)
+
     def with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a table with the names of areas behind their codes: ``COLUMN_name``.
 
