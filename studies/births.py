@@ -18,7 +18,7 @@ from scipy.stats import norm
 import hedgerow as hr
 from hedgerow.plan.criteria.least import planned_at
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.page.points import value_of
+from hedgerow.privacy.budget import value_of
 from hedgerow.spec.release_spec import ReleaseSpec
 from studies.page import keep, markdown
 

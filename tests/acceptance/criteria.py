@@ -10,7 +10,6 @@ bounds alone are known the first is asked. Then releases at that budget are simu
 
 import sys
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, sqrt
@@ -21,13 +20,14 @@ from scipy.stats import binom
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
 from hedgerow.estimate.running_sums import Strategy
-from hedgerow.plan.criteria.least import budget_of, planned_at
+from hedgerow.plan.criteria.least import planned_at
 from hedgerow.plan.cuboids import Measured, Summed
+from hedgerow.privacy.budget import value_of, with_value
 from tests.acceptance.dense import Dense, variance_of
 from tests.acceptance.random_plans import KINDS, drawn
 
 ALPHA = 1e-4
-LESS = Decimal("0.98")
+LESS = Fraction(98, 100)
 NUMBERS = 4e7
 MOST_RUNS = 4_000_000
 SURE = 3.0
@@ -144,11 +144,9 @@ def judged(kind, seed):
         budget = hr.least_budget(made.plan)
     except HedgerowError as reason:
         return Found(made, 0.0, bounds=False, faults=[f"{reason}"])
-    (name, *_) = budget.__slots__
-    amount = Decimal(getattr(budget, name).numerator) / getattr(budget, name).denominator
     faults = []
     at = replace(made, plan=planned_at(made.plan, budget))
-    less = replace(made, plan=planned_at(made.plan, budget_of(made.plan, amount * LESS)))
+    less = replace(made, plan=planned_at(made.plan, with_value(budget, value_of(budget) * LESS)))
     verdicts = hr.verdicts(at.plan)
     bounds = any(each.is_bound for each in verdicts)
     fails = False
@@ -161,8 +159,7 @@ def judged(kind, seed):
         fails |= under < criterion.probability - SURE * error
     if not (fails or bounds):
         faults.append("2 % less keeps every criterion, too")
-    amount_before = getattr(made.plan.budget, name)
-    return Found(at, float(getattr(budget, name) / amount_before), bounds, faults)
+    return Found(at, float(value_of(budget) / value_of(made.plan.budget)), bounds, faults)
 
 
 def simulated(made, releases):

@@ -7,8 +7,9 @@ from hedgerow.cli.output_file import whole_file
 from hedgerow.cli.terminal import stage
 from hedgerow.evaluate.forecast import simulated_releases
 from hedgerow.plan.page.page import Simulated, planning_page
-from hedgerow.plan.page.points import plans_for_trials, value_of
+from hedgerow.plan.page.points import plans_for_trials
 from hedgerow.plan.plan import Plan
+from hedgerow.privacy.budget import value_of
 from hedgerow.privacy.ledger.ledger import Ledger
 from hedgerow.spec.release_spec import ReleaseSpec
 

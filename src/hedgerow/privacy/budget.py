@@ -225,6 +225,18 @@ def budget_in(price: Price, amount: Fraction) -> Rho | Epsilon:
     return Epsilon(amount) if isinstance(price, InEpsilon) else Rho(amount)
 
 
+def value_of(budget: Budget) -> Fraction:
+    """Return its one number that grows with it: ρ, or ε."""
+    return budget.rho if isinstance(budget, Rho) else budget.epsilon
+
+
+def with_value(budget: Budget, value: Fraction) -> Budget:
+    """Return a budget of the same kind, and at the same δ."""
+    if isinstance(budget, EpsilonDelta):
+        return EpsilonDelta(value, budget.delta)
+    return type(budget)(value)
+
+
 def weakness(budget: Budget) -> str | None:
     """Return what a budget whose δ is above 1e-5 permits, in a sentence; None for others.
 

@@ -12,7 +12,8 @@ from hedgerow.plan.criteria.law import Bounded
 from hedgerow.plan.page.accepted import listed, required, told
 from hedgerow.plan.page.judged import judged_at, least_of
 from hedgerow.plan.page.page import planning_page
-from hedgerow.plan.page.points import Budgets, points_of, value_of, with_value
+from hedgerow.plan.page.points import Budgets, points_of
+from hedgerow.privacy.budget import value_of, with_value
 from tests.made import all_leaves, fixed_tree, plain_plan
 
 AVEC = "avec une probabilité de 95 %"

@@ -6,7 +6,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.plan.page.judged import least_of
-from hedgerow.plan.page.points import value_of, with_value
+from hedgerow.privacy.budget import value_of, with_value
 from tests.browser import barriers
 from tests.made import fixed_tree, plain_plan
 from tests.parts import CHROMIUM

@@ -17,12 +17,10 @@ from hedgerow.plan.page.points import (
     Budgets,
     divisions,
     points_of,
-    value_of,
-    with_value,
 )
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.workload import Chain, Cube
-from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho, value_of, with_value
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.text import format_percent
 from tests.plan.page.javascript import run

@@ -9,7 +9,7 @@ from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.plan.criteria.verdict import verdicts
 from hedgerow.plan.make import make_plan
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import LARGEST, Budget, EpsilonDelta, Rho
+from hedgerow.privacy.budget import LARGEST, Budget, Rho, value_of, with_value
 
 DIGITS = 4
 _UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
@@ -52,18 +52,18 @@ def least_budget(plan: Plan) -> Budget:
     def reach(amount: Decimal) -> float:
         if amount not in tried:
             try:
-                at = planned_at(plan, budget_of(plan, amount))
+                at = planned_at(plan, with_value(plan.budget, Fraction(amount)))
             except (BudgetError, NoiseError) as fault:
                 raise PlanError(f"at {amount:g}, which they ask for, is no plan: {fault}") from None
             tried[amount] = _least_reach(at)
         return tried[amount]
 
-    amount = _UP.divide(*map(Decimal, _amount(plan.budget).as_integer_ratio()))
+    amount = _UP.divide(*map(Decimal, value_of(plan.budget).as_integer_ratio()))
     slope = 0.5 if isinstance(plan.budget, Rho) else 1.0  # of log reach by log amount
     for _ in range(MOST_TRIED):
         own = reach(amount)
         if 1 <= own <= NEAR and reach(_UP.multiply(amount, LESS)) < 1:
-            return budget_of(plan, amount)
+            return with_value(plan.budget, Fraction(amount))
         step = min(-log(own) / slope, FARTHEST)
         following = _UP.create_decimal(float(amount) * 2.718281828459045**step)
         if following > LARGEST:
@@ -109,14 +109,3 @@ def planned_at(plan: Plan, budget: Budget) -> Plan:
         accept=plan.accept,
     )
     return replace(made, description=plan.description, chosen=plan.chosen)
-
-
-def budget_of(plan: Plan, amount: Decimal) -> Budget:
-    """Return a budget of the kind of a plan's."""
-    if isinstance(plan.budget, EpsilonDelta):
-        return EpsilonDelta(Fraction(amount), plan.budget.delta)
-    return type(plan.budget)(Fraction(amount))
-
-
-def _amount(budget: Budget) -> Fraction:
-    return budget.rho if isinstance(budget, Rho) else budget.epsilon

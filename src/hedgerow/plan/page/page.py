@@ -18,7 +18,7 @@ from hedgerow.plan.cuboids import Measured, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.page import accepted
 from hedgerow.plan.page.judged import least_of
-from hedgerow.plan.page.points import Budgets, Division, points_of, value_of
+from hedgerow.plan.page.points import Budgets, Division, points_of
 from hedgerow.plan.page.protected import (
     among,
     has_list_of_table,
@@ -32,7 +32,7 @@ from hedgerow.plan.page.protected import (
 from hedgerow.plan.page.solver import solver_of
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.prior import Prior
-from hedgerow.privacy.budget import EpsilonDelta, float_above
+from hedgerow.privacy.budget import EpsilonDelta, float_above, value_of
 from hedgerow.privacy.ledger.records import Standing
 from hedgerow.tables.axis import Axis
 from hedgerow.text import Json, format_rounded_up, visible

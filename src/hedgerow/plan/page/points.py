@@ -26,7 +26,7 @@ from hedgerow.plan.page.judged import judged_at
 from hedgerow.plan.page.solver import shares_for
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
-from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho
+from hedgerow.privacy.budget import Budget, Epsilon, EpsilonDelta, Rho, value_of, with_value
 from hedgerow.privacy.calibrate import calibrate
 from hedgerow.privacy.profile import Profile
 from hedgerow.text import Json, Texts, format_percent
@@ -47,18 +47,6 @@ RATIO = 2
 
 CHOSEN_BY_BUDGET = {"distribution"}
 """Allocations whose shares may be others at another budget; so are those that rest on a prior."""
-
-
-def value_of(budget: Budget) -> Fraction:
-    """Return the number that a slider sets: ε, or ρ."""
-    return budget.rho if isinstance(budget, Rho) else budget.epsilon
-
-
-def with_value(budget: Budget, value: Fraction) -> Budget:
-    """Return a budget of the same kind, and at the same δ."""
-    if isinstance(budget, EpsilonDelta):
-        return EpsilonDelta(value, budget.delta)
-    return type(budget)(value)
 
 
 def _is_budget(budget: Budget, value: Fraction) -> bool:

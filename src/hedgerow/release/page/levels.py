@@ -14,10 +14,9 @@ from hedgerow.pages.catalogue import Catalogue
 from hedgerow.pages.markup import corner, shown, table
 from hedgerow.plan.cuboids import CuboidPlan, Public
 from hedgerow.plan.forecast import forecast
-from hedgerow.plan.page.points import value_of
 from hedgerow.plan.page.protected import words_of
 from hedgerow.plan.plan import Plan
-from hedgerow.privacy.budget import EpsilonDelta, Rho
+from hedgerow.privacy.budget import EpsilonDelta, Rho, value_of
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.measurements import (
     COUNT,
