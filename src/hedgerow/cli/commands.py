@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn, cast
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer import Argument, Option
@@ -94,7 +94,7 @@ from hedgerow.spark.driver import release_on_spark
 from hedgerow.spark.session import SparkEngine
 from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.tables.counts import Counts
-from hedgerow.text import Json, check_utf8, one_line
+from hedgerow.text import check_utf8, one_line
 
 app = typer.Typer(
     name="hedgerow",
@@ -217,7 +217,7 @@ def release(
     charging = spec.charging
     if charging is not None and unfinished is not Unfinished.RESUME:
         charging.check(made)
-    options: Json = {
+    options: dict[str, Any] = {
         "charging": charging, "unfinished": unfinished, "estimator": estimator,
         "directory": spec.output,
     }  # fmt: skip
@@ -231,7 +231,9 @@ def release(
     stdout.print(f"Next: [bold]hedgerow check {escape(spec.output)}[/bold]")
 
 
-def _released_here(spec: ReleaseSpec, made: Plan, options: Json, limit: int | None) -> Release:
+def _released_here(
+    spec: ReleaseSpec, made: Plan, options: dict[str, Any], limit: int | None
+) -> Release:
     # One line in a log, and the notes behind it: where it ends, and so why, is confidential.
     with bar("reading the table, measuring and estimating") as progress:
         counts = spec.table.counts(made.tree, limit)
@@ -251,7 +253,9 @@ def _copies(spec: ReleaseSpec, made: Plan, counts: Counts) -> Iterator[str]:
     yield from copies_of_the_table(counts, made)
 
 
-def _released_on_spark(spec: ReleaseSpec, made: Plan, options: Json, _limit: int | None) -> Release:
+def _released_on_spark(
+    spec: ReleaseSpec, made: Plan, options: dict[str, Any], _limit: int | None
+) -> Release:
     with ExitStack() as stack:
         with stage("starting Spark"):
             session = stack.enter_context(cast("SparkEngine", spec.spark).session())

@@ -19,7 +19,6 @@ from hedgerow.export.statistics_file import FILES, StatisticsFile
 from hedgerow.export.workbook import Workbook
 from hedgerow.release.directory.stored import undamaged
 from hedgerow.release.release import read_release
-from hedgerow.text import Json
 
 FORMATS: dict[str, type[Any]] = {
     "datapackage": DataPackage,
@@ -89,7 +88,7 @@ def export(  # noqa: PLR0913, PLR0917 - the options of a command
         "level": level, "agency": agency, "shapes": shapes, "key": key, "column": column,
         "listed": listed or None, "names": names or None, "share": share or None,
     }  # fmt: skip
-    given: Json = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with stage("exporting"):
         # the format with its options, or raise for those that it has not
         kind = FORMATS[form]
