@@ -7,7 +7,7 @@ import numpy as np
 from hedgerow.evaluate.metrics import true_cells
 from hedgerow.limits import MOST_VARIANCES
 from hedgerow.plan.criteria.criterion import Criterion, OfRecords
-from hedgerow.plan.criteria.items import NOTHING, items_of, largest, table_of
+from hedgerow.plan.criteria.items import NOTHING, items_of, table_of
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import cell_numbers
@@ -25,7 +25,8 @@ OUTSIDE = (
 def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tuple[int, int]:
     """Return how many items a criterion is of, by the true counts, and how many keep it.
 
-    Errors are those of released counts. Cells that neither side lists are right.
+    Errors are those of released counts. Cells that neither side lists are right; of quantiles that
+    may be any number of a range, one within the bound is enough.
 
     Args:
         counts: the true ones.
@@ -43,9 +44,9 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     error[len(here) :][: len(there)] = nodes[table].counts
     total = counts.total if isinstance(criterion.within, OfRecords) else 1
     items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))
-    missed = int((largest(items, error[:, None]) > ROUNDED).sum())
+    missed = int((items.largest(error[:, None]) > ROUNDED).sum())
     is_every = criterion.is_of_cells and not hasattr(criterion.within, "least")
-    cells = tree.cells(table) if is_every else len(items[0][1])
+    cells = tree.cells(table) if is_every else len(items.within)
     return cells, cells - missed
 
 

@@ -16,6 +16,8 @@ AREAS = {"level2": TREE.axes[0].labels[-1][:4].to_list(), "clinic": list("qpqp")
 BOTH = hr.Tree([TREE.axes[0], coded_axis(hr.Ranges.equal_width("income", 0, 40, 4), [4])])
 NO_PRIOR: Any = {}
 A_FILE: Any = "areas.csv"
+NO_TEXT: Any = 5
+NUMBERS: Any = [1, 2]
 
 
 def planned(*criteria, **more):
@@ -105,6 +107,18 @@ def test_areas_shares_and_quantiles_come_back_from_the_description_of_a_plan():
             lambda: planned(hr.Criterion("total", hr.OfQuantile(5, "age"))),
             "no axis is called 'age'",
         ),
+        (
+            lambda: planned(hr.Criterion("level1", hr.OfShare("0.1", "level1"))),
+            "share: level1 must be finer than what it is of",
+        ),
+        (lambda: hr.OfShare("0.1", NO_TEXT), "of of a bound must be a name"),
+        (lambda: hr.OfQuantile(5, NO_TEXT), "axis of a bound must be a name"),
+        (
+            lambda: hr.Criterion("total", 5, areas={"level2": NUMBERS, "clinic": ["p", "q"]}),
+            "must be columns of texts",
+        ),
+        (lambda: hr.Criterion("level1", "1e-190"), "within must be in"),
+        (lambda: hr.OfRecords("1e-190"), "a part of a count must be in"),
         (lambda: planned("level1"), "a criterion must be Criterion"),
         (lambda: planned(hr.Criterion("county", 5)), "the tree has no 'county'"),
     ],
@@ -123,3 +137,11 @@ def test_exact_numbers_stay_exact():
     criterion = hr.Criterion("level1", "1/3", cells="0.95", probability="0.9")
     assert (criterion.within, criterion.cells) == (Fraction(1, 3), Fraction(19, 20))
     assert repr(criterion) == "95 % of level1 within 0.3333 records, with probability 0.9"
+
+
+@pytest.mark.parametrize("codes", [["0 [-inf, 10)", "1 [10, inf]"], ["0 [30, 10)", "1 [10, 5]"]])
+def test_quantiles_need_bins_that_are_finite_and_increase(codes):
+    tree = hr.Tree([hr.Axis.from_frame("b", {"b": codes}, ["b"])])
+    accept = [hr.Criterion("total", hr.OfQuantile(5, "b"))]
+    with pytest.raises(hr.TableError, match="the edges in its codes must be finite and increase"):
+        hr.make_plan(tree, budget=hr.Rho(1), accept=accept)

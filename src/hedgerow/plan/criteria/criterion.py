@@ -24,9 +24,10 @@ from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 from hedgerow.text import Exact, Json, one_line
 
-PART = Rational("a part of a count", 0, 1, PlanError, "1 % is 1/100", ends="()")
-RECORDS = Rational("within", 0, LARGEST_COUNT, PlanError, ends="(]")
-DISTANCE = Rational("the distance of a quantile", 0, LARGEST_COUNT, PlanError, ends="(]")
+SMALL, TINY = Fraction(1, 10**9), Fraction(1, 10**100)
+PART = Rational("a part of a count", SMALL, 1, PlanError, "1 % is 1/100")
+RECORDS = Rational("within", SMALL, LARGEST_COUNT, PlanError, ends="[]")
+DISTANCE = Rational("the distance of a quantile", TINY, LARGEST_COUNT, PlanError, ends="[]")
 RANK = Rational("the rank of a quantile", 0, 1, PlanError, ends="()")
 CELLS = Rational("cells", 0, 1, PlanError, "the share of the cells that must keep it", ends="(]")
 PROBABILITY = Rational(
@@ -45,6 +46,7 @@ class Bound:
 
     Attributes:
         signed: its other fields, by what they are called in what is signed.
+        texts: those of them that are names.
         scale: what the number is multiplied with where it is read.
         noun: what it is of, in words behind that.
     """
@@ -52,11 +54,14 @@ class Bound:
     __slots__ = ()
     part: Exact
     signed: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[Sequence[str]] = ()
     scale: ClassVar[int] = 100
     noun: ClassVar[str]
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name in self.texts:
+            check_type(f"{name} of a bound", getattr(self, name), str, "a name", PlanError)
 
     def __repr__(self) -> str:
         return self.words(float(self.part))
@@ -130,6 +135,7 @@ class OfShare(Bound):
     of: str
     least: Annotated[int, LEAST] = field(default=1, kw_only=True)
     signed: ClassVar[Mapping[str, str]] = {"from": "least", "share": "of"}
+    texts: ClassVar[Sequence[str]] = ("of",)
     noun: ClassVar[str] = " points of its share of {of} from {least:,}"
 
 
@@ -154,8 +160,14 @@ class OfQuantile(Bound):
     axis: str
     rank: Annotated[Exact, RANK] = Fraction(1, 2)
     signed: ClassVar[Mapping[str, str]] = {"axis": "axis", "rank": "rank"}
+    texts: ClassVar[Sequence[str]] = ("axis",)
     scale: ClassVar[int] = 1
     noun: ClassVar[str] = " of the quantile {rank} of {axis}"
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """The rank as two whole numbers."""
+        return Fraction(self.rank).as_integer_ratio()
 
     def place(self, tree: Tree) -> tuple[int, int]:
         """Return the number of the axis and its finest level, or raise unless it is numeric."""
@@ -202,7 +214,7 @@ class Criterion:
     probability: Annotated[Exact, PROBABILITY] = field(default=Fraction(19, 20), kw_only=True)
     records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
     sizes: Prior | None = field(default=None, kw_only=True, compare=False)
-    areas: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True)
+    areas: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True, hash=False)
     read: dict[str, Lookup] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +222,9 @@ class Criterion:
         check_prior(self.sizes)
         kinds, fitting = (Mapping, type(None)), '{"town": ["a", …], "clinic": ["p", …]}'
         check_type("the areas of a criterion", self.areas, kinds, fitting, PlanError)
+        for codes in (self.areas or {}).values():
+            if not all(isinstance(code, str) for code in codes):
+                raise PlanError(f"the areas of a criterion must be columns of texts, as {fitting}")
         check_fields(self)
         if not isinstance(self.within, Bound):
             object.__setattr__(self, "within", RECORDS(self.within))
@@ -272,8 +287,10 @@ class Criterion:
             taken.append((areas.axis, areas.level))
         if isinstance(within, OfQuantile):
             taken.append(within.place(tree))
-        if isinstance(within, OfShare) and not is_within(named(tree, within.of, "share"), own):
-            raise PlanError(f"share: {one_line(self.cuboid)} must be finer than what it is of")
+        if isinstance(within, OfShare):
+            of = named(tree, within.of, "share")
+            if not is_within(of, own) or (of == own and areas is None):
+                raise PlanError(f"share: {one_line(self.cuboid)} must be finer than what it is of")
         levels = list(own)
         for axis, level in taken:
             if levels[axis]:

@@ -28,10 +28,12 @@ budget tells all (`hedgerow.plan.criteria.law`).
 Of ratios and quantiles, b and N must stay above 0: -e_b / b ≤ 1 - `NOTHING` is a third condition.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, eye_array, vstack
 
 from hedgerow.arrays import Float64, Int32, Int64, Levels
 from hedgerow.estimate.cube.shape import is_within
@@ -46,17 +48,32 @@ NOTHING = 1e-9
 so that half of all errors miss it at any budget."""
 
 Forms = Any
-"""Linear forms of the errors of a table's cells: a sparse matrix (forms, cells)."""
-
-Conditions = list[tuple[Forms, Float64]]
-"""On each of some items: their forms, and float64 (items) bounds that these must not exceed; first
-of sums that are not below 0."""
+"""Linear forms of errors, a row each: a sparse matrix."""
 
 
-def largest(conditions: Conditions, errors: Float64) -> Float64:
-    """Return T of each item: float64 (items, runs), of errors (cells, runs), records."""
-    each = [(forms @ errors) / bounds[:, None] for forms, bounds in conditions]
-    return np.asarray(np.max(each, axis=0))
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """What a criterion says of each of its items.
+
+    Attributes:
+        sums: of a table's cells, of which several items may be made: a sparse matrix (sums, cells).
+        conditions: forms of these sums, (items, sums), and float64 (items) bounds that these must
+            not exceed.
+    """
+
+    sums: Forms
+    conditions: Sequence[tuple[Forms, Float64]]
+
+    @property
+    def within(self) -> Float64:
+        """The first bounds: of counts, how far each may be off, in records."""
+        return self.conditions[0][1]
+
+    def largest(self, errors: Float64) -> Float64:
+        """Return T of each item: float64 (items, runs), of errors (cells, runs), records."""
+        sums = self.sums @ errors
+        each = [(forms @ sums) / bounds[:, None] for forms, bounds in self.conditions]
+        return np.asarray(np.max(each, axis=0))
 
 
 def table_of(plan: Plan, criterion: Criterion) -> Levels:
@@ -72,7 +89,7 @@ def table_of(plan: Plan, criterion: Criterion) -> Levels:
 def items_of(
     tree: Tree, criterion: Criterion, table: Levels, numbers: Int64, counts: Float64,
     total: float = 1.0,
-) -> Conditions:  # fmt: skip
+) -> Items:  # fmt: skip
     """Return what a criterion says of the items that are large enough.
 
     Args:
@@ -108,37 +125,45 @@ def items_of(
         return _quantiles(within, edges, codes[number], sums[sizes > 0], counts)
     if isinstance(within, OfShare):
         every = sums_by(named(tree, within.of, "share"), None)
-        of = every[every.tocsc().indices[sums.indices[sums.indptr[:-1]]]]
-        large = of @ counts >= within.least
-        sums, of, b, r = sums[large], of[large], (of @ counts)[large], sizes[large]
-        bound, r = amount * b, r / b
-        low, high = (diags_array(end) @ of - sums for end in (r - amount, r + amount))
-        return [(low, bound), (-high, bound), (-of, b * (1 - NOTHING))]
+        of = every.tocsc().indices[sums.indices[sums.indptr[:-1]]]  # that of the first cell's
+        large = np.flatnonzero((every @ counts)[of] >= within.least)
+        of, a = of[large], sizes[large]
+        b = (every @ counts)[of]
+        bound, r, places = amount * b, a / b, np.stack([large, len(sizes) + of], axis=1).ravel()
+
+        def form(of_a: float, of_b: Float64) -> Forms:
+            weights = np.stack([np.full(len(b), of_a), of_b], axis=1).ravel()
+            starts = np.arange(0, len(places) + 1, 2)
+            return csr_array((weights, places, starts), (len(b), len(sizes) + every.shape[0]))
+
+        low, high = form(-1.0, r - amount), form(1.0, -(r + amount))
+        positive = form(0.0, np.full(len(b), -1.0)), b * (1 - NOTHING)
+        return Items(vstack([sums, every], "csr"), [(low, bound), (high, bound), positive])
     bounds = np.full(len(sizes), amount * total)
     if isinstance(within, OfCount):
-        large = sizes >= within.least
+        large = np.flatnonzero(sizes >= within.least)
         sums, bounds = sums[large], amount * sizes[large]
-    if criterion.is_of_cells:  # where |y - N| < ⌊w⌋ + 1/2 the nearest whole number keeps w
-        bounds = np.minimum(bounds, np.floor(bounds) + 0.5)
-    return [(sums, bounds), (-sums, bounds)]
+    bounds = np.minimum(bounds, np.floor(bounds) + 0.5)  # so near, the nearest whole number is, too
+    alone = eye_array(len(bounds), format="csr")
+    return Items(sums, [(alone, bounds), (-alone, bounds)])
 
 
 def _quantiles(
     within: OfQuantile, edges: Float64, bins: Int32, sums: Forms, counts: Float64
-) -> Conditions:
+) -> Items:
     """Return the conditions on quantiles of sums, all of which have records."""
-    rank, width, entries = float(within.rank), np.diff(edges), sums.tocoo()
+    (p, q), width, entries = within.ratio, np.diff(edges), sums.tocoo()
     bins, records = bins[entries.col], np.zeros((sums.shape[0], len(width)))
     np.add.at(records, (entries.row, bins), counts[entries.col])
     before = np.cumsum(np.pad(records, ((0, 0), (1, 0))), axis=1)
-    value = np.array([np.interp(-rank * b[-1], -b[::-1], edges[::-1]) for b in before])
-    conditions: Conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
+    value = np.array([np.interp(-p * b[-1], -q * b[::-1], edges[::-1]) for b in before])
+    conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
     for sign in (-1, 1):
         end = value + sign * float(within.part)
-        weight = np.clip((end[:, None] - edges[:-1]) / width, 0.0, 1.0) - rank
+        weight = np.clip((end[:, None] - edges[:-1]) / width, 0.0, 1.0) - p / q
         bound = np.maximum(sign * (records * weight).sum(axis=1), NOTHING)
         bound[(end <= edges[0]) | (end >= edges[-1])] = np.inf
         error = -sign * weight[entries.row, bins]
         forms = csr_array((error, (entries.row, entries.col)), sums.shape)
         conditions.append((forms, bound))
-    return conditions
+    return Items(eye_array(len(counts), format="csr"), conditions)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
 from hedgerow.plan.criteria.criterion import Bound, Criterion, OfRecords
-from hedgerow.plan.criteria.items import Conditions, items_of
+from hedgerow.plan.criteria.items import Items, items_of
 from hedgerow.plan.criteria.joint import NoVerdictError
 from hedgerow.plan.facts.public_rows import node_numbers
 from hedgerow.plan.plan import Plan
@@ -39,7 +39,7 @@ SizesOf = Callable[[Levels], Sizes]
 
 def sized_items(
     plan: Plan, criterion: Criterion, table: Levels, numbers: Int64, sizes: SizesOf | None = None
-) -> tuple[Conditions, str]:
+) -> tuple[Items, str]:
     """Return what a criterion says of its items, and what their sizes are from, in words, if any.
 
     Args:
@@ -60,7 +60,7 @@ def sized_items(
         raise NoVerdictError(f"there are no records in {given.source}")
     part = total if isinstance(within, OfRecords) else 1.0
     items = items_of(plan.tree, criterion, table, numbers, given.counts[numbers], part)
-    if not len(items[0][1]):
+    if not len(items.within):
         least = getattr(within, "least", 1)
         raise NoVerdictError(f"no count is {least:,} or more in {given.source}")
     return items, given.source

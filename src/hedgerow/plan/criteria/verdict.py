@@ -31,7 +31,7 @@ and leaving whole numbers alone.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor, inf
+from math import floor, inf, isinf
 
 import numpy as np
 
@@ -39,8 +39,8 @@ from hedgerow.arrays import Float64, Levels, Tables
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
-from hedgerow.plan.criteria.criterion import Criterion
-from hedgerow.plan.criteria.items import Conditions, largest, table_of
+from hedgerow.plan.criteria.criterion import Criterion, OfQuantile
+from hedgerow.plan.criteria.items import Items, table_of
 from hedgerow.plan.criteria.joint import Errors, NoVerdictError, errors_of
 from hedgerow.plan.criteria.law import ENOUGH, Alike, Bounded, Law, drawn_law
 from hedgerow.plan.criteria.sizes import SizesOf, sized_items
@@ -94,7 +94,8 @@ class Verdict:
     @property
     def is_bound(self) -> bool:
         """Whether probability and reach are proved to be at least these, and may be more."""
-        return self.law is not None and self.law.is_bound
+        of_crossing = isinstance(self.criterion.within, OfQuantile)  # enough, not necessary
+        return self.law is not None and (self.law.is_bound or of_crossing)
 
     @property
     def of_estimates(self) -> str:
@@ -150,8 +151,8 @@ class Verdict:
         bound, settled, within = self.criterion.bound, self.settled, self.within
         own = float(self.criterion.amount)
         chance = f"{'at least ' if self.is_bound else ''}{min(self.probability, 0.9999):.4g}"
-        would = f"do with errors {self.reach:.4g} times as large"
-        would = would if within is None else f"keep {bound(within)}"
+        times = "any errors" if isinf(self.reach) else f"errors {self.reach:.4g} times as large"
+        would = f"do with {times}" if within is None else f"keep {bound(within)}"
         said = f"Estimates keep it with probability {chance}, and would {would}"
         if self.reach < 1:
             said += f"; it takes {self.budget_factor:.4g} times the budget"
@@ -210,31 +211,31 @@ def _verdict(
         law = None if is_public else _law(errors, items, criterion)
     except NoVerdictError as reason:
         return Verdict(criterion, power, why=f"No budget is known to keep it: {reason}.")
-    of_cells = len(items[0][1]), source
+    of_cells = len(items.within), source
     if law is None:
         return Verdict(criterion, power, *of_cells, 1.0, inf, 1.0, "Its counts are public.")
     just = law.quantile(float(criterion.probability))
     reach = 1 / just if just else inf
     settled, slack = None, inf
     if criterion.is_of_cells:
-        slack = float(((np.floor(items[0][1]) + 1) / items[0][1]).max())
+        slack = float(((np.floor(items.within) + 1) / items.within).max())
         if settler is not None and (isinstance(settler, Euclidean) or not any(table)):
             settled = _settled_factor(plan, table, errors, items, criterion)
     told = law.probability(), reach, settled
     return Verdict(criterion, power, *of_cells, *told, slack=slack, law=law)
 
 
-def _law(errors: Errors, items: Conditions, criterion: Criterion) -> Law:
+def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some items, or raise a NoVerdictError."""
-    widest, (sums, within) = np.sqrt(errors.widening), items[0]
+    widest, within = np.sqrt(errors.widening), items.within
 
     def each(tables: Tables) -> Float64:
-        return largest(items, widest * [*tables.values()][-1])
+        return items.largest(widest * [*tables.values()][-1])
 
     many, envelope, every = len(within), errors.noise.envelope, errors.variances
     least = criterion.least(many)
     if criterion.is_of_cells:
-        every = every if len(every) == 1 else every[sums.indices]
+        every = every if len(every) == 1 else every[items.sums.indices]
         with np.errstate(divide="ignore"):
             ratios = np.minimum(within / widest / np.sqrt(every), SURELY)
         values, times = np.unique(ratios, return_counts=True)
@@ -275,7 +276,7 @@ def _drawn(
 
 
 def _settled_factor(
-    plan: Plan, levels: Levels, errors: Errors, items: Conditions, criterion: Criterion
+    plan: Plan, levels: Levels, errors: Errors, items: Items, criterion: Criterion
 ) -> float | None:
     """Return by what the bound must grow for whole counts to keep it; None where unknown."""
     together = plan.is_chain or plan.whole.issuperset(plan.levels)
@@ -290,12 +291,12 @@ def _settled_factor(
         return None
     squares, level = errors.chain
     exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
-    (sums, within), widest = items[0], np.sqrt(errors.widening)
+    within, widest = items.within, np.sqrt(errors.widening)
     beyond = np.floor(within) + 1
 
     def off(errors: Tables) -> Float64:
         wide = {cuboid: widest * table for cuboid, table in errors.items()}
-        settled = _settled(squares, level, wide, exact)[sums.indices]
+        settled = _settled(squares, level, wide, exact)[items.sums.indices]
         return np.asarray(settled / beyond[:, None])
 
     law = _drawn(errors, off, criterion, len(within), 3 * ENOUGH)

@@ -49,7 +49,8 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
         return key, outcome, ""
     tenths = min(floor(1000 * (verdict.probability or 0.0)), NEARLY_ALL)
     chance = say.percent(f"{tenths / 10:g}")
-    more = [say(f"criteria.why.{key}")] if key in {"estimates", "near", "unknown"} else []
+    why = key if key == "estimates" or verdict.criterion.is_of_cells else "open"
+    more = [say(f"criteria.why.{why}")] if key in {"estimates", "near", "unknown"} else []
     if (within := verdict.within) is not None:
         more.insert(0, say("criteria.reached", bound=_bound(plan, verdict.criterion, within)))
     at_least = "at_least" if verdict.is_bound else "with"

@@ -39,8 +39,11 @@ def protected(plan: Plan) -> str:
     else:
         key = "replace_unit" if unit else "replace"
     values = {"unit": unit or say("release.promise.unit"), "one": one(plan), "units": units(plan)}
-    of = "of." if plan.description.unit else ""
-    return among(plan, say(f"release.promise.{of}{key}", m=m, **values))
+    if plan.description.unit:
+        said = say(f"release.promise.of.{key}", m=m, **values)
+    else:
+        said = say(f"release.promise.{key}", m=m, **values)
+    return among(plan, said)
 
 
 def agreed(plan: Plan) -> str:

@@ -9,7 +9,7 @@ codes are part of the axis's digest: whoever signs a plan signs the edges too.
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, rises
 from hedgerow.errors import TableError
 from hedgerow.tables.axis import Axis
 
@@ -24,7 +24,7 @@ def edges_of(axis: Axis) -> tuple[Float64, bool]:
         float64 (leaves + 1), in units of the axis.
 
     Raises:
-        TableError: the codes of the leaves name no ranges, or these do not join.
+        TableError: the codes of the leaves name no ranges, or these do not join or have no end.
 
     Example:
         >>> from hedgerow.tables.codes.ranges import edges_of
@@ -40,5 +40,8 @@ def edges_of(axis: Axis) -> tuple[Float64, bool]:
     low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
     if not np.array_equal(low[1:], high[:-1]):
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
+    edges = np.append(low, high[-1])
+    if not (np.isfinite(edges).all() and rises(edges)):
+        raise TableError(f"axis {axis.name!r}: the edges in its codes must be finite and increase")
     clamps = parts["less"][0] is not None and parts["more"][-1] is not None
-    return np.append(low, high[-1]), clamps
+    return edges, clamps
