@@ -88,7 +88,9 @@ def _least_reach(plan: Plan) -> float:
             raise PlanError(f"{each.criterion!r}: {each.why}")
     least = min(each.reach or inf for each in judged)
     if isinf(least):
-        raise PlanError("every criterion is of public counts or cannot be missed, and any budget keeps it")
+        raise PlanError(
+            "every criterion is of public counts or cannot be missed, and any budget keeps it"
+        )
     return least
 
 
