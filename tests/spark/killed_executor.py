@@ -61,6 +61,13 @@ def table_and_plan(workload):
     return counts, plain_plan(tree, budget=hr.Rho("1/50"), **options)
 
 
+def with_little_effort(session):
+    """Let a session plan queries of a few rows as such: few partitions, nothing compiled."""
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+
+
 def parent(pid):
     """The process that started a process."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -99,6 +106,7 @@ def main(table, directory, workload):
     setattr(on_spark, "take_parts", told)  # noqa: B010 - it is imported there, not defined
     _, plan = table_and_plan(workload)
     with SparkEngine("local-cluster[2,1,1024]", memory="1g").session() as session:
+        with_little_effort(session)
         frame = read_files(session, table)
         on_spark.release_on_spark(SparkTable(frame, count="count"), plan, directory=directory)
 

@@ -54,7 +54,7 @@ from tests.pages import blocks
 from tests.parts import JAVA, LIGHT_JAVA
 from tests.refused import refused
 from tests.release.spine.made_files import write_files
-from tests.spark.killed_executor import table_and_plan
+from tests.spark.killed_executor import table_and_plan, with_little_effort
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one Java machine at a time
@@ -82,9 +82,7 @@ def spark(tmp_path_factory):
         path = os.environ.get("PYTHONPATH")
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(PAGE.parents[1]), path])))
         with SparkEngine("local[2,2]", memory="1g").session() as session:
-            session.conf.set("spark.sql.codegen.wholeStage", "false")
-            session.conf.set("spark.sql.adaptive.enabled", "false")
-            session.conf.set("spark.sql.shuffle.partitions", "3")
+            with_little_effort(session)
             yield session
 
 

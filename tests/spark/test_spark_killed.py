@@ -20,6 +20,11 @@ pytestmark = [
     PROC,
 ]
 ROOT = Path(__file__).parents[2]
+OPTIONS = (
+    "-Dspark.python.daemon.module=tests.spark.preloaded "
+    "-Dspark.shuffle.io.maxRetries=1 -Dspark.shuffle.io.retryWait=100ms"  # of a dead executor
+)
+JAVA_OPTIONS = {key: f"{options} {OPTIONS}" for key, options in LIGHT_JAVA.items()}
 
 
 @pytest.mark.slow
@@ -37,7 +42,7 @@ def test_a_killed_executor_changes_nothing(tmp_path, monkeypatch, workload):
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.killed_executor", "table", "out", workload],
-        cwd=tmp_path, env={**os.environ, **LIGHT_JAVA, "PYTHONPATH": path}, capture_output=True,
+        cwd=tmp_path, env={**os.environ, **JAVA_OPTIONS, "PYTHONPATH": path}, capture_output=True,
         text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
