@@ -48,6 +48,8 @@ from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.text import Json
 
+NARROW = 1.01
+"""From this widening of its variance on a law that bounds narrow noise is told as a bound."""
 SURELY = 1e9
 """Bounds over standard deviations that no error reaches."""
 
@@ -70,6 +72,7 @@ class Verdict:
             nothing is proved.
         why: why nothing is known, or errors are none, in a sentence; else empty.
         slack: by how much whole counts may be off further than estimates, and yet keep it.
+        is_narrow: whether noise is so narrow that a wider law stands for its own.
         law: of what must be at most 1 (`hedgerow.plan.criteria.law`).
 
     Example:
@@ -89,13 +92,14 @@ class Verdict:
     settled: float | None = None
     why: str = ""
     slack: float = field(default=1.0, compare=False, repr=False)
+    is_narrow: bool = field(default=False, compare=False, repr=False)
     law: Law | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_bound(self) -> bool:
         """Whether probability and reach are proved to be at least these, and may be more."""
         of_crossing = isinstance(self.criterion.within, OfQuantile)  # enough, not necessary
-        return self.law is not None and (self.law.is_bound or of_crossing)
+        return self.law is not None and (self.law.is_bound or of_crossing or self.is_narrow)
 
     @property
     def of_estimates(self) -> str:
@@ -222,7 +226,8 @@ def _verdict(
         if settler is not None and (isinstance(settler, Euclidean) or not any(table)):
             settled = _settled_factor(plan, table, errors, items, criterion)
     told = law.probability(), reach, settled
-    return Verdict(criterion, power, *of_cells, *told, slack=slack, law=law)
+    is_narrow = errors.widening > NARROW
+    return Verdict(criterion, power, *of_cells, *told, slack=slack, is_narrow=is_narrow, law=law)
 
 
 def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
