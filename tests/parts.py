@@ -63,7 +63,7 @@ def loads(library):
 
 SERVER_URL = os.environ.get("HEDGEROW_TEST_POSTGRES", "")
 BROWSER = first_command("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""Without windows where there is such a one: it takes a fifth of the time of a processor."""
+"""Without windows where there is such a one: it takes a third of the processor time, or less."""
 DRIVERS_OF_SQLITE = sorted(Path("/usr/lib").glob("*/odbc/libsqlite3odbc.so"))
 DRIVERS_OF_POSTGRESQL = sorted(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"))
 

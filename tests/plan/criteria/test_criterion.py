@@ -111,8 +111,8 @@ def test_areas_shares_and_quantiles_come_back_from_the_description_of_a_plan():
             lambda: planned(hr.Criterion("level1", hr.OfShare("0.1", "level1"))),
             "share: level1 must be finer than what it is of",
         ),
-        (lambda: hr.OfShare("0.1", NO_TEXT), "of of a bound must be a name"),
-        (lambda: hr.OfQuantile(5, NO_TEXT), "axis of a bound must be a name"),
+        (lambda: hr.OfShare("0.1", NO_TEXT), "OfShare: of must be a name"),
+        (lambda: hr.OfQuantile(5, NO_TEXT), "OfQuantile: axis must be a name"),
         (
             lambda: hr.Criterion("total", 5, areas={"level2": NUMBERS, "clinic": ["p", "q"]}),
             "must be columns of texts",

@@ -61,7 +61,9 @@ class Bound:
     def __post_init__(self) -> None:
         check_fields(self)
         for name in self.texts:
-            check_type(f"{name} of a bound", getattr(self, name), str, "a name", PlanError)
+            check_type(
+                f"{type(self).__name__}: {name}", getattr(self, name), str, "a name", PlanError
+            )
 
     def __repr__(self) -> str:
         return self.words(float(self.part))
@@ -215,7 +217,7 @@ class Criterion:
     records: Annotated[int | None, EXPECTED] = field(default=None, kw_only=True)
     sizes: Prior | None = field(default=None, kw_only=True, compare=False)
     areas: Mapping[str, Sequence[str]] | None = field(default=None, kw_only=True, hash=False)
-    read: dict[str, Lookup] = field(default_factory=dict, init=False, compare=False)
+    lookups: dict[str, Lookup] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
         check_type("the cuboid of a criterion", self.cuboid, str, 'a name: "county"', PlanError)
@@ -271,9 +273,9 @@ class Criterion:
         """Return the areas, or raise a TableError for such as a tree does not have."""
         if self.areas is None:
             return None
-        if tree.digest not in self.read:
-            self.read[tree.digest] = Lookup.of(tree, self.areas)
-        return self.read[tree.digest]
+        if tree.digest not in self.lookups:
+            self.lookups[tree.digest] = Lookup.of(tree, self.areas)
+        return self.lookups[tree.digest]
 
     def needed(self, tree: Tree) -> Levels:
         """Return the coarsest cuboid that tells of it, or raise for what a tree does not have.

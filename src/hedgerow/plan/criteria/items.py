@@ -125,10 +125,10 @@ def items_of(
         return _quantiles(within, edges, codes[number], sums[sizes > 0], counts)
     if isinstance(within, OfShare):
         every = sums_by(named(tree, within.of, "share"), None)
-        of = every.tocsc().indices[sums.indices[sums.indptr[:-1]]]  # that of the first cell's
-        large = np.flatnonzero((every @ counts)[of] >= within.least)
-        of, a = of[large], sizes[large]
-        b = (every @ counts)[of]
+        of = every.tocsc().indices[sums.indices[sums.indptr[:-1]]]  # that of the first cell
+        whole = (every @ counts)[of]
+        large = np.flatnonzero(whole >= within.least)
+        of, a, b = of[large], sizes[large], whole[large]
         bound, r, places = amount * b, a / b, np.stack([large, len(sizes) + of], axis=1).ravel()
 
         def form(of_a: float, of_b: Float64) -> Forms:
@@ -156,7 +156,11 @@ def _quantiles(
     bins, records = bins[entries.col], np.zeros((sums.shape[0], len(width)))
     np.add.at(records, (entries.row, bins), counts[entries.col])
     before = np.cumsum(np.pad(records, ((0, 0), (1, 0))), axis=1)
-    value = np.array([np.interp(-p * b[-1], -q * b[::-1], edges[::-1]) for b in before])
+    wanted = p / q * before[:, -1]  # and exactly, to see in which bin that is
+    j = (q * before >= p * before[:, -1:]).argmax(axis=1) - 1
+    every = np.arange(len(records))
+    part = (wanted - before[every, j]) / records[every, j]
+    value = edges[j] + np.clip(part, 0.0, 1.0) * width[j]
     conditions = [(-sums, before[:, -1] * (1 - NOTHING))]
     for sign in (-1, 1):
         end = value + sign * float(within.part)
