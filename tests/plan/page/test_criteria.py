@@ -131,13 +131,13 @@ def test_a_page_without_criteria_has_nothing_of_them():
         ),
         (
             "fr", hr.Criterion("level2", hr.OfShare("0.005", "level1", least=9), cells="0.9"),
-            "level2 : 90 parts sur 100 de level1 à 0,5 points près, "
-            f"là où level1 a au moins 9 people, {AVEC}",
+            ("level2 : 90 parts sur 100 de level1 à 0,5 points près, "
+            f"là où level1 a au moins 9 people, {AVEC}"),
         ),
         (
             "en", hr.Criterion("level2", hr.OfShare("0.005", "level1")),
-            "level2: every share of level1 within 0.5 points, "
-            f"where level1 has at least 1 people, {USUAL}",
+            ("level2: every share of level1 within 0.5 points, "
+            f"where level1 has at least 1 people, {USUAL}"),
         ),
         ("en", hr.Criterion("level2", 12345), f"level2: every count within 12,345 people, {USUAL}"),
     ],
