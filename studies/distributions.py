@@ -207,7 +207,7 @@ def whole_toeplitz(bins: int) -> tuple[int, Float64]:
     last one 0, as the total is public.
     """
     strategy = Strategy.of(bins)
-    errors = Decoded(strategy, 1.0, total_known=True)
+    errors = Decoded(strategy, 1.0, known=1.0)
     decode = np.tril(strategy.decoding[lags(bins)])
     return strategy.distance_squared, decode - np.outer(errors.pull[1:], decode[-1])
 

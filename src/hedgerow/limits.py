@@ -163,6 +163,12 @@ MOST_BINS_OF_A_TREE = 1 << 30
 MOST_SUMMED_BINS = 1 << 16
 """Sums and decoding take K² steps: a second at this many bins."""
 
+MOST_SUMMED_CELLS = 1 << 26
+"""Bins of all rows of running sums: they are held at once, in 4 gigabytes."""
+
+MOST_WORK_OF_ROWS = 1 << 35
+"""K² steps for each row: half a minute."""
+
 # --- what a release is asked --------------------------------------------------------------------
 
 MOST_NOISY_READ = 1 << 29

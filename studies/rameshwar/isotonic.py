@@ -17,7 +17,7 @@ def isotonic_squared(cumulative: Float64, total: int, variances: Float64 | None 
     """
     if variances is None:
         variances = np.ones(len(cumulative))
-    return np.cumsum(Isotonic.nearest(cumulative, total, variances))
+    return np.cumsum(Isotonic.nearest(cumulative[None], np.array([total]), variances))
 
 
 def isotonic_absolute(cumulative: Float64, total: int) -> Int64:

@@ -19,7 +19,6 @@ from scipy.stats import binom
 
 import hedgerow as hr
 from hedgerow.errors import HedgerowError
-from hedgerow.estimate.running_sums import Strategy
 from hedgerow.plan.criteria.least import planned_at
 from hedgerow.plan.cuboids import Measured, Summed
 from hedgerow.privacy.budget import value_of, with_value
@@ -49,9 +48,7 @@ class Planned(Dense):
         finest = max(shares, key=sum, default=None)
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Summed):
-                weights = Strategy.of(self.tree.leaves).weights
-                places = np.subtract.outer(np.arange(len(weights)), np.arange(len(weights)))
-                rows = np.where(places >= 0, weights[np.maximum(places, 0)], 0).astype(float)
+                rows = self.running_sums()
                 found[levels] = rows, np.zeros(len(rows)), variance_of(what.mechanism), 1.0
             elif isinstance(what, Measured) and (levels in self.plan.whole or not self.chain):
                 sums = self.sums(levels)

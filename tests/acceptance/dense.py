@@ -91,6 +91,16 @@ class Dense:
 
     # --- measurements ---------------------------------------------------------------------------
 
+    def running_sums(self):
+        """The sums of all rows of bins, from the weights: (rows × bins, leaves)."""
+        last, _ = self.tree.steps[-1]
+        rows = self.cell(self.tree.chain[-2])
+        weights = Strategy.of(self.tree.axes[last].leaves).weights
+        lag = np.arange(len(weights))[:, None] - self.codes[last]  # of each sum behind each leaf
+        each = np.where(lag >= 0, weights[np.maximum(lag, 0)], 0).astype(float)
+        own = [each * (rows == row) for row in np.unique(rows)]
+        return np.concatenate([np.zeros((0, len(rows))), *own])
+
     @cached_property
     def rows(self):
         """For each measured cuboid its rows, noisy counts, variance, and that of a product.
@@ -103,11 +113,8 @@ class Dense:
         finest = measured.get(max(measured, key=sum, default=None))
         for levels, what in self.plan.by_levels.items():
             if isinstance(what, Summed):
-                weights = Strategy.of(self.tree.leaves).weights
-                places = np.subtract.outer(np.arange(len(weights)), np.arange(len(weights)))
-                sums = np.where(places >= 0, weights[np.maximum(places, 0)], 0).astype(float)
                 noisy = self.release.content.measured[levels].astype(float)
-                found[levels] = sums, noisy, variance_of(what.mechanism), 1.0
+                found[levels] = self.running_sums(), noisy, variance_of(what.mechanism), 1.0
             elif isinstance(what, Measured):
                 power = 2 if what.mechanism.price.norm == 1 else 1
                 nominal = float(finest.share / what.share) ** power

@@ -1,8 +1,10 @@
 """Quantiles by area: errors beside methods without a hierarchy, coverage and widths of intervals.
 
 400 areas of 100 to 4,000 made-up incomes in 256 bins, ρ = 1, one record more or less; one release
-measures all medians, quantiles and counts at once, by a chain that ends with the bins, or by a cube
-of all levels. ``python -m tests.acceptance.quantiles [releases]`` prints
+measures all medians, quantiles and counts at once, by a chain that ends with the bins, by a cube of
+all levels, or by running sums of each area's bins.
+
+``python -m tests.acceptance.quantiles [releases]`` prints
 
 1. the error of the median, beside a histogram of each area alone, cut at 0 or left as it is;
 2. the error of k quantiles of each area, beside k exponential mechanisms an area at the same price,
@@ -38,7 +40,12 @@ BUDGET, NEIGHBOURS = hr.Rho(1), hr.AddRemove()
 MEDIAN = hr.Quantiles(["1/2"])
 SIZES = (LEAST, 250, 1_000, MOST)
 RANKS = (0.1, 0.25, 0.5, 0.75, 0.9)
-WORKLOADS = {"chain": hr.Chain(), "cube": hr.Cube()}
+WORKLOADS = {
+    "chain": ((4, 4, 4, 4), {"workload": hr.Chain(), "measure": hr.All()}),
+    "cube": ((4, 4, 4, 4), {"workload": hr.Cube(), "measure": hr.All()}),
+    "running sums": ((BINS,), {"workload": hr.Chain(), "measure": hr.RunningSums()}),
+}
+"""How bins are refined, and the parts of a plan."""
 EXPONENTIAL = "exponential mechanism"
 
 
@@ -132,10 +139,9 @@ class Told:
     """
 
     def __init__(self, incomes, name, releases):
-        tree, self.releases, self.known = incomes.tree((4, 4, 4, 4)), releases, {}
-        self.plan = hr.make_plan(
-            tree, budget=BUDGET, neighbours=NEIGHBOURS, measure=hr.All(), workload=WORKLOADS[name]
-        )
+        factors, parts = WORKLOADS[name]
+        tree, self.releases, self.known = incomes.tree(factors), releases, {}
+        self.plan = hr.make_plan(tree, budget=BUDGET, neighbours=NEIGHBOURS, **parts)
         self.counts = incomes.counts(tree)
 
     def of(self, seed):
@@ -149,8 +155,8 @@ class Told:
     def __iter__(self):
         for seed in range(self.releases):
             told = self.of(seed)
-            self.known = {"_cuts": told._cuts}
             yield told
+            self.known = {key: vars(told)[key] for key in ("_cuts",) if key in vars(told)}
 
 
 # --- errors beside other methods ----------------------------------------------------------------
@@ -254,7 +260,8 @@ def intervals(incomes, name, releases, ranks=RANKS, confidence=None):
         widths.append([high - low for low, high, *_ in each])
     hits, widths, found = np.array(hits), np.array(widths), {}
     for k, rank in enumerate(ranks):
-        known = oracle(incomes, rank, told.excess(rank), told.cumulative.edges)
+        cumulative = told.cumulative
+        known = oracle(incomes, rank, cumulative.error.excess(rank), cumulative.edges)
         for words, areas in incomes.groups().items():
             held = hits[:, k, areas].sum(axis=1), np.full(releases, areas.sum())
             wide = float(widths[:, k, areas].mean())

@@ -397,6 +397,21 @@ def column(rng, kind, seed, *, sums):
     return Drawn(kind, seed, table(rng, plan.tree), plan)
 
 
+def rows(rng, kind, seed):
+    """Running sums of the bins of areas, whose totals may be public, or only their sum."""
+    place, bins = random_axis(rng, "place", int(rng.integers(1, 3)), 3), int(rng.integers(2, 9))
+    ranges = hr.Ranges.equal_width("income", 0, 10 * bins, bins, out_of_bounds="clamp")
+    axes = [place, hr.numeric_axis(ranges, [bins])]
+    tree = hr.Tree(axes, [*(f"place.{level}" for level in place.levels), "income.bin"])
+    held = [hr.Invariant("place", place.levels[-1])] if rng.random() < 0.3 else []
+    neighbours, _ = noise(rng, hr.Replace(int(rng.integers(1, 3))) if held else None)
+    plan = hr.make_plan(
+        tree, budget=hr.Rho(Fraction(int(10 ** rng.uniform(1, 3.4)), 1000)),
+        neighbours=neighbours, measure=hr.RunningSums(), invariants=held,
+    )  # fmt: skip
+    return Drawn(kind, seed, table(rng, tree), plan)
+
+
 # --- every kind ---------------------------------------------------------------------------------
 
 Maker = Callable[[np.random.Generator, str, int], Drawn]
@@ -427,6 +442,7 @@ KINDS: Mapping[str, Maker] = {
     "marginals, groups": lambda r, k, s: marginals(r, k, s, facts=True),
     "column, running sums": lambda r, k, s: column(r, k, s, sums=True),
     "column, a tree": lambda r, k, s: column(r, k, s, sums=False),
+    "areas, running sums": rows,
 }
 
 

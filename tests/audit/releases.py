@@ -254,5 +254,5 @@ def measured(plan: Plan, tree: Tree, leaves: NDArray[np.int64]) -> NDArray[np.in
         codes, values = table(tree, leaves).roll_up(depth)
         found[columns(tree, depth, codes)] = values
     if isinstance(plan.measure, RunningSums):
-        found[-leaves.size :] = plan.strategy.sums(leaves)
+        found[-leaves.size :] = plan.strategy.sums(leaves[None])[0]
     return found

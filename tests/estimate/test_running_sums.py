@@ -47,17 +47,18 @@ def test_the_weights_are_the_scaled_square_root_of_the_prefix_sums(bins):
 def test_sums_are_those_of_the_matrix_and_decode_to_the_truth(bins, seed):
     leaves = np.random.default_rng(seed).integers(0, 1 << 30, bins)
     found = Strategy.of(bins)
-    sums = found.sums(leaves)
-    assert np.array_equal(sums, matrix(bins) @ leaves)
-    for total in (None, int(leaves.sum())):
-        decoded = Decoded(found, 1.0, total_known=total is not None)
-        assert np.allclose(decoded.estimate(sums, total)[1:], np.cumsum(leaves), rtol=1e-12)
+    sums = found.sums(leaves[None])
+    assert np.array_equal(sums[0], matrix(bins) @ leaves)
+    decoded = Decoded(found, 1.0, known=1.0)
+    cumulative = decoded.estimate(sums)
+    for each in (cumulative, decoded.given_totals(cumulative, leaves.sum(keepdims=True))):
+        assert np.allclose(each[0, 1:], np.cumsum(leaves), rtol=1e-12)
 
 
 def test_the_largest_table_in_the_most_bins_does_not_wrap():
     leaves = np.zeros(MOST_SUMMED_BINS, dtype=np.int64)
     leaves[0] = 1 << 39
-    sums = Strategy.of(MOST_SUMMED_BINS).sums(leaves)
+    (sums,) = Strategy.of(MOST_SUMMED_BINS).sums(leaves[None])
     assert sums[0] == (1 << 39) * Strategy.of(MOST_SUMMED_BINS).scale
     assert sums[0] < 1 << 53
     assert (sums > 0).all()
@@ -67,7 +68,7 @@ def test_the_largest_table_in_the_most_bins_does_not_wrap():
 @given(bins=few_bins, share=st.floats(0.01, 0.99))
 def test_variances_are_those_of_a_dense_inverse(bins, share, known):
     wanted = of_cuts(least_squares(bins, 7.0, known=known))
-    decoded = Decoded(Strategy.of(bins), 7.0, total_known=known)
+    decoded = Decoded(Strategy.of(bins), 7.0, float(known))
     own = np.diag(wanted)
     near = {"rtol": 1e-9, "atol": 1e-9 * own.max()}
     assert np.allclose(decoded.cuts, own, **near)
@@ -82,10 +83,10 @@ def test_variances_are_those_of_a_dense_inverse(bins, share, known):
 def test_a_known_total_is_kept_and_used_as_least_squares_uses_it():
     bins, rng = 12, np.random.default_rng(3)
     leaves = rng.integers(0, 50, bins)
-    noisy = Strategy.of(bins).sums(leaves) + rng.integers(-900, 900, bins)
-    total = int(leaves.sum())
-    found = Decoded(Strategy.of(bins), 1.0, total_known=True).estimate(noisy, total)
-    best = least_squares(bins, 1.0, known=True).gain @ [*noisy, total]
+    noisy = Strategy.of(bins).sums(leaves[None]) + rng.integers(-900, 900, bins)
+    total, decoded = int(leaves.sum()), Decoded(Strategy.of(bins), 1.0, known=1.0)
+    (found,) = decoded.given_totals(decoded.estimate(noisy), np.array([total]))
+    best = least_squares(bins, 1.0, known=True).gain @ [*noisy[0], total]
     assert found[0] == 0
     assert found[-1] == total
     assert np.allclose(found[1:], np.cumsum(best))

@@ -398,9 +398,24 @@ def column(neighbours, budget, measure, bins):
     )
 
 
+def rows(neighbours, **more):
+    """Running sums of the bins of each area of two levels."""
+    bins = hr.numeric_axis(hr.Ranges.equal_width("income", 0, 1000, 20), [20])
+    order = ["place.level1", "place.level2", "income.bin"]
+    tree = hr.Tree([axis("place", (5,), (4, 2, 6)), bins], refine=order)
+    return case(
+        tree, "rows", neighbours, RHO, {"place.level2 × income.bin": 1}, CHAIN, hr.RunningSums(),
+        areas=("place_level2", {"income": "bin"}), sums=({"place": "level1", "income": "bin"},),
+        estimator=hr.Isotonic(), filled=60, **more,
+    )  # fmt: skip
+
+
 COLUMNS: dict[str, Callable[[], Case]] = {
     "column, running sums": lambda: column(MOVED, RHO, hr.RunningSums(), 64),
     "column, running sums, total measured": lambda: column(MANY, RHO, hr.RunningSums(), 50),
+    "areas, running sums": lambda: rows(MOVED_TWICE),
+    "areas, running sums, total measured": lambda: rows(MANY),
+    "areas, running sums, their totals public": lambda: rows(MOVED, invariants=[PLACE_2]),
     "column, a tree": lambda: column(ONE, RHO, ALL, 60),
     "column, a tree, Laplace": lambda: column(MOVED_TWICE, PURE, ALL, 60),
 }

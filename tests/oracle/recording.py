@@ -335,7 +335,9 @@ def _of_release(found: Recording, case: Case, release: hr.Release) -> None:
     if case.areas:
         _, by = case.areas
         found.asked("area", partial(release.areas, case.lookup(), column="area", by=by))
-    if isinstance(case.estimator, hr.Isotonic) or case.plan.allocation == "distribution":
+    if isinstance(case.plan.measure, hr.RunningSums) and len(tree.axes) > 1:
+        found.frame("column by place", release.quantiles("income", [0.1, 0.5], place="level1"))
+    elif isinstance(case.estimator, hr.Isotonic) or case.plan.allocation == "distribution":
         made = Distribution(release)
         found.frame("column", made.band(hr.Confidence(0.9, simultaneous=True)))
         ranks = [made.quantile(q) for q in (0.1, 0.5, 0.9)]

@@ -3,6 +3,7 @@
 import json
 import shutil
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -11,10 +12,16 @@ from scipy.stats import chi2
 
 from hedgerow.cli import run
 from hedgerow.distribution.bins import coded_axis
-from hedgerow.distribution.plan import ForDistribution, plan_distribution
+from hedgerow.distribution.plan import (
+    ForDistribution,
+    mean_cut_variance,
+    measured_otherwise,
+    plan_distribution,
+)
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import BudgetError, EstimateError, PlanError, ReleaseError
 from hedgerow.estimate.families.chebyshev import Chebyshev
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.tree.least_squares import LeastSquares
 from hedgerow.evaluate.simulate import seeded_bits
@@ -22,22 +29,29 @@ from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
-from hedgerow.plan.cuboids import All, RunningSums, Summed
+from hedgerow.plan.criteria.joint import errors_of
+from hedgerow.plan.cuboids import All, Invariant, RunningSums, Summed, Survivors
 from hedgerow.plan.forecast import forecast
+from hedgerow.plan.make import make_plan
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
 from hedgerow.release.directory.check import check
 from hedgerow.release.distribution.distribution import read_distribution
+from hedgerow.release.distribution.places import Distributions
 from hedgerow.release.distribution.release import (
     column_counts,
     distribution_in_memory,
     release_distribution,
 )
-from hedgerow.release.execution import release
+from hedgerow.release.execution import in_memory, release
 from hedgerow.release.reestimate.reestimate import reestimate
 from hedgerow.release.release import read_release
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.axis import Axis
+from hedgerow.tables.counts import Counts
+from hedgerow.tables.tree import Tree, cell_numbers, nodes_along
+from tests.estimate.dense import Dense
+from tests.estimate.test_running_sums import matrix
 from tests.made import plain_plan
 from tests.release.forged import reseal
 
@@ -87,7 +101,7 @@ def test_no_unit_costs_more_than_the_plan_says_and_one_costs_as_much(relation):
     costs = []
     for change in moves(who):
         up, down = np.maximum(change, 0), np.maximum(-change, 0)
-        gap = strategy.sums(up) - strategy.sums(down)
+        gap = strategy.sums(up[None])[0] - strategy.sums(down[None])[0]
         costs.append(Fraction(int(gap @ gap)) / (2 * sigma2))
     assert max(costs) <= plan.guarantee.rho == Fraction(1, 10)
     if relation != "replace up to three":  # the larger of both kinds of change is charged there
@@ -98,7 +112,7 @@ def test_the_noise_of_the_sums_has_the_plans_variance():
     """α = 1e-6 on either side; the seed is pinned. Half the variance would be noticed."""
     plan = planned()
     counts = column_counts(plan, RANGES, VALUES)
-    exact = plan.strategy.sums(np.bincount(RANGES.bin(VALUES), minlength=BINS))
+    exact = plan.strategy.sums(np.bincount(RANGES.bin(VALUES), minlength=BINS)[None])[0]
     gaps = []
     for seed in range(100):
         made = distribution_in_memory(counts, plan, bits=seeded_bits(seed))
@@ -237,7 +251,7 @@ def test_what_no_running_sums_can_be_of_is_refused():
 
     flat, deep = coded_axis(RANGES, (BINS,)), coded_axis(RANGES, (5, 8))
     wide = Ranges.equal_width("x", 0, 1, (1 << 16) + 1)
-    with pytest.raises(PlanError, match="one axis with one level"):
+    with pytest.raises(PlanError, match="bins of an axis of one level"):
         plan([deep])
     with pytest.raises(PlanError, match=r"2 to 2\^16 bins, got 65,537"):
         plan([coded_axis(wide, (wide.bins,))])
@@ -287,3 +301,263 @@ def test_a_damaged_norm_is_refused_in_a_sentence(written):
     described = planned().guarantee.to_dict()["uses"][0]
     with pytest.raises(BudgetError):
         read_use({**described, "squared_norm": written})
+
+
+# --- rows of bins ---------------------------------------------------------------------------------
+
+TRACTS = [2, 3, 1]
+EDGES = 6
+PUBLIC = {
+    "no total": (AddRemove(), []),
+    "the total": (Replace(), []),
+    "the totals of tracts": (Replace(), [Invariant("place", "tract")]),
+}
+
+
+def tracts(factors=(EDGES,)):
+    """Six tracts in three counties, and the bins of each."""
+    number = np.repeat(np.arange(len(TRACTS)), TRACTS)
+    rows = {"county": [f"c{i}" for i in number], "tract": [f"t{i}" for i in range(len(number))]}
+    place = Axis.from_frame("place", pl.DataFrame(rows), ["county", "tract"])
+    bins = coded_axis(Ranges.equal_width("x", 0, EDGES, EDGES), factors)
+    return Tree([place, bins], ["place.county", "place.tract", *(f"x.{k}" for k in bins.levels)])
+
+
+def rowed(public, budget="1/4", **more):
+    who, invariants = PUBLIC[public]
+    given = {"budget": Rho(budget), "neighbours": who, "invariants": invariants}
+    return make_plan(tracts(), measure=RunningSums(), **given, **more)
+
+
+def weights(plan):
+    """By depth 0/1 (nodes, leaves): which leaves, in tree order, a node sums."""
+    leaves = np.eye(plan.tree.leaves)
+    tract = leaves.reshape(-1, EDGES, plan.tree.leaves).sum(axis=1)
+    county = np.add.reduceat(tract, np.cumsum([0, *TRACTS[:-1]]))
+    return [county.sum(axis=0, keepdims=True), county, tract, leaves]
+
+
+def best(plan):
+    """Least squares of all leaves from all sums, by dense matrices."""
+    sums, (total, _, tract, _) = matrix(EDGES), weights(plan)
+    measured = np.kron(np.eye(sum(TRACTS)), sums)
+    known = {"no total": total[:0], "the total": total, "the totals of tracts": tract}
+    exact = next(known[name] for name, each in PUBLIC.items() if rowed(name).hash == plan.hash)
+    return Dense.of([(measured, float(plan.noise[plan.tree.finest].noise_variance)), (exact, 0.0)])
+
+
+@pytest.fixture(scope="module", params=PUBLIC)
+def areas(request):
+    """A plan, a table without an empty tract, and a release."""
+    plan = rowed(request.param)
+    leaves = np.random.default_rng(7).integers(0, 30, plan.tree.leaves)
+    codes = [*nodes_along(plan.tree)][-1][0]
+    counts = Counts.from_leaves(plan.tree, codes, leaves)
+    return plan, leaves, in_memory(counts, plan, estimator=Isotonic(), bits=seeded_bits(3))
+
+
+def test_rows_cost_what_any_record_can_change(areas):
+    """A record may come or go, or move to any bin of any tract whose total is not public."""
+    plan, _, made = areas
+    columns = np.kron(np.eye(sum(TRACTS), dtype=np.int64), matrix(EDGES)).T
+    if plan.neighbours.name == "add-remove":
+        changes = columns
+    else:
+        here, there = np.divmod(np.arange(len(columns) ** 2), len(columns))
+        same = here // EDGES == there // EDGES
+        kept = same if plan.invariants else np.ones_like(same)
+        changes = columns[here[kept]] - columns[there[kept]]
+    sigma2 = plan.noise[plan.tree.finest].parameter
+    worst = Fraction(int((changes**2).sum(axis=1).max())) / (2 * sigma2)
+    assert worst == plan.guarantee.rho == Fraction(1, 4)
+    assert made.content.measured[plan.tree.finest].shape == (sum(TRACTS) * EDGES,)
+
+
+def test_rows_are_estimated_as_dense_least_squares_does(areas):
+    plan, leaves, made = areas
+    dense, tree = best(plan), plan.tree
+    told = len(dense.variances) - len(made.content.measured[tree.finest])
+    exact = weights(plan)[2 if told > 1 else 0][:told] @ leaves
+    wanted = dense.gain @ [*made.content.measured[tree.finest], *exact]
+    for depth, rows in enumerate(weights(plan)):
+        name = tree.cuboid_name(depth)
+        frame = made.level(name) if plan.public_depth >= depth else made.level(name, all=True)
+        assert frame["estimate"].to_numpy() == pytest.approx(rows @ wanted, abs=1e-8), name
+        variance = frame["standard_error"].to_numpy() ** 2
+        known = dense.variances_of(rows)
+        assert variance == pytest.approx(known, abs=1e-9 * known.max() + 1e-12), name
+        mean = forecast(plan)["rmse"][depth] ** 2
+        assert mean == pytest.approx(known.mean(), rel=1e-9, abs=1e-12), name
+
+
+def test_sums_of_rows_have_the_errors_of_dense_least_squares(areas):
+    """Over areas that overlap, by bins of a county, and between any two edges of any place."""
+    plan, leaves, made = areas
+    dense, (_, county, tract, _) = best(plan), weights(plan)
+    some = pl.DataFrame({"tract": ["t0", "t3", "t3", "t5"], "area": ["a", "a", "b", "b"]})
+    rows = np.array([tract[0] + tract[3], tract[3] + tract[5]])
+    cells = np.eye(EDGES)[None, :, None, :] * county.reshape(len(TRACTS), 1, -1, EDGES)
+    each = [
+        (rows, made.areas(some, column="area")),
+        (cells.reshape(-1, len(leaves)), made.cuboid(place="county", x="bin")),
+    ]
+    for sums, frame in each:
+        known = dense.variances_of(sums)[: len(frame)]
+        assert frame["standard_error"].to_numpy() ** 2 == pytest.approx(known, abs=1e-9)
+    near = {"abs": 1e-8 * dense.variances_of(tract).max() + 1e-12}
+    steps = np.tril(np.ones((EDGES + 1, EDGES)), -1)[:, None]
+    for groups, where in ((tract, {"place": "tract"}), (rows, {"areas": some, "column": "area"})):
+        own = Distributions.of(made.content, "x", where).cumulative
+        every = groups.reshape(len(groups), 1, -1, EDGES)
+        before = every * steps
+        for share in (0.0, 0.5, 0.9):
+            known = dense.variances_of((before - share * every).reshape(-1, len(leaves)))
+            assert own.error.excess(share).ravel() == pytest.approx(known, **near)
+        first, last = np.array([1, 2, 0]), np.array([3, 6, 6])
+        known = dense.variances_of((before[:, last] - before[:, first]).reshape(-1, len(leaves)))
+        assert own.error.between(first, last).ravel() == pytest.approx(known, **near)
+        assert own.known.tolist() == [bool(plan.invariants)] * len(groups)
+
+
+def test_criteria_have_the_joint_law_of_rows(areas):
+    plan, _, _ = areas
+    dense = best(plan).covariance
+    for levels, rows in zip(plan.tree.chain, weights(plan), strict=True):
+        if plan.is_public(levels):
+            continue
+        errors = errors_of(plan, levels)
+        drawn = errors.draws(40_000, 0)[levels]
+        order = cell_numbers(plan.tree, levels, [*nodes_along(plan.tree)][sum(levels)][0])
+        assert errors.numbers.tolist() == order.tolist()
+        wanted = rows @ dense @ rows.T
+        assert errors.variances == pytest.approx(np.diag(wanted), abs=1e-9 * wanted.max())
+        assert np.abs(np.cov(drawn) - wanted).max() < 0.04 * wanted.max()  # 6 Monte Carlo errors
+
+
+def test_released_rows_add_up_and_their_cumulative_counts_are_near(areas):
+    plan, leaves, made = areas
+    counts = [made.level(plan.tree.cuboid_name(t))["count"].sum() for t in range(4)]
+    assert len(set(counts)) == 1
+    if plan.public is not None:
+        assert counts[0] == leaves.sum()
+    off = made.level("place.tract × x.bin", all=True)["count"].to_numpy() - leaves
+    assert np.abs(off).max() < 30  # σ is about 3
+
+
+def test_a_directory_of_rows_is_checked_and_read_again(areas, out):
+    plan, leaves, _ = areas
+    codes = [*nodes_along(plan.tree)][-1][0]
+    empty = leaves * (codes[0] != 3)  # of a tract, which is publicly empty where totals are public
+    counts = Counts.from_leaves(plan.tree, codes, empty)
+    release(counts, plan, estimator=Isotonic(), directory=out)
+    assert not [finding for finding in check(out) if finding.failure]
+    made, rows = read_release(out), sum(TRACTS) - bool(plan.invariants)
+    assert len(made.content.measured[plan.tree.finest]) == rows * EDGES
+    medians = made.quantiles("x", [0.5], place="tract")
+    assert len(medians) == sum(TRACTS)
+    again = reestimate(out, Isotonic()).frames
+    assert all(frame["count"].equals(frame["released"]) for frame in again.values())
+
+
+def test_a_public_total_of_nothing_leaves_all_rows_unmeasured(out):
+    plan = rowed("the total")
+    nothing = tuple(np.zeros(0, dtype=np.int32) for _ in plan.tree.axes)
+    counts = Counts.from_leaves(plan.tree, nothing, np.zeros(0, dtype=np.int64))
+    made = release(counts, plan, estimator=Isotonic(), directory=out)
+    assert made.content.measured[plan.tree.finest].size == 0
+    assert not [finding for finding in check(out) if finding.failure]
+    assert made.cuboid(place="tract").is_empty()
+
+
+def test_the_plan_says_how_counts_of_one_place_compare():
+    """The other plan has the error that is said of it, and both are means over places."""
+    sums = make_plan(tracts(), budget=Rho(1), measure=RunningSums())
+    trees = measured_otherwise(sums)
+    assert trees.measure == All()
+    assert measured_otherwise(trees).hash == sums.hash
+    for plan in (sums, trees):
+        made = in_memory(
+            Counts.from_leaves(plan.tree, tuple(np.zeros((2, 1), dtype=np.int32)), np.array([5])),
+            plan,
+            estimator=Isotonic() if plan is sums else Euclidean(),
+            bits=seeded_bits(1),
+        )
+        errors = Distributions.of(made.content, "x", {"place": "tract"}).cumulative.error
+        assert mean_cut_variance(plan) == pytest.approx(errors.excess(0.0)[:, 1:].mean())
+    refined = make_plan(tracts((2, 3)), budget=Rho(1), measure=All())
+    assert measured_otherwise(refined).hash == sums.hash
+    assert measured_otherwise(make_plan(tracts(), budget=Rho(1), measure=Survivors())) is None
+    assert measured_otherwise(planned()) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"tree": tracts((2, 3))}, "ends with the bins of an axis of one level, and 'x' has 2"),
+        (
+            {"neighbours": Replace(), "invariants": [Invariant("place", "county")]},
+            "public counts of place.tract or of the total, got those of place.county",
+        ),
+        ({"allocation": Uniform()}, "leaves all above the bins unmeasured"),
+    ],
+)
+def test_rows_that_cannot_be_measured_are_refused(given, words):
+    given = {"tree": tracts(), "budget": Rho(1), "measure": RunningSums(), **given}
+    with pytest.raises(PlanError, match=words):
+        make_plan(**given)
+
+
+def test_rows_beyond_what_is_held_are_refused():
+    with (
+        mock.patch("hedgerow.plan.cuboids.MOST_SUMMED_CELLS", 6 * EDGES - 1),
+        pytest.raises(PlanError, match="of 6 rows of 6 bins would take too long"),
+    ):
+        rowed("no total")
+
+
+def test_a_file_needs_no_branching_or_shares_for_rows(tmp_path, capsys):
+    number = [0, 0, 1, 1, 2]
+    rows = {"county": number, "tract": range(5), "x": [1.0, 3.0, 3.5, 0.2, 5.9]}
+    pl.DataFrame(rows).write_csv(tmp_path / "people.csv")
+    pl.DataFrame(rows).drop("x").write_csv(tmp_path / "areas.csv")
+    (tmp_path / "rows.toml").write_text("""
+[table]
+source = "people.csv"
+[[axis]]
+name = "place"
+levels = ["county", "tract"]
+areas = "areas.csv"
+[[axis]]
+name = "x"
+low = 0
+high = 6
+bins = 6
+[tree]
+refine = ["place.county", "place.tract", "x.bin"]
+[privacy]
+neighbours = "add-remove"
+rho = 1
+[estimate]
+measure = "running-sums"
+[workload]
+cuboids = "chain"
+[output]
+directory = "out"
+""")
+    file = str(tmp_path / "rows.toml")
+    assert run(["plan", file]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The count of values below an edge, of one place.tract: RMSE " in said
+    assert 'with counts of all levels, which are better for larger areas (measure = "all")' in said
+    assert run(["release", file]) == 0
+    capsys.readouterr()
+    assert run(["distribution", str(tmp_path / "out"), "--by", "place=tract"]) == 0
+    assert "x: 5 places" in capsys.readouterr().out
+
+
+def test_areas_of_bins_have_no_errors(areas):
+    _, _, made = areas
+    bins = made.content.plan.tree.axes[1].labels[-1].to_list()
+    few = pl.DataFrame({"x_bin": bins, "area": ["low"] * 3 + ["high"] * 3})
+    with pytest.raises(ReleaseError, match="areas that are made of bins are unknown where running"):
+        made.areas(few, column="area")

@@ -36,7 +36,7 @@ from hedgerow.cli.terminal import (
 )
 from hedgerow.columns import aligned
 from hedgerow.declared import Whole
-from hedgerow.distribution.plan import ForDistribution, mean_cut_variance
+from hedgerow.distribution.plan import mean_cut_variance, measured_otherwise, places_of
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
@@ -52,7 +52,7 @@ from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.criteria.least import least_budget, planned_at
 from hedgerow.plan.criteria.verdict import Verdict, verdicts
-from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.cuboids import RunningSums, Survivors
 from hedgerow.plan.forecast import (
     forecast,
     forecast_legend,
@@ -318,9 +318,8 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
         )
     if made.price_of_a_share > 1:
         say(f"{shares_are_relative(made.price_of_a_share)}\n")
-    if made.allocation == ForDistribution().name:
-        error = mean_cut_variance(made) ** 0.5
-        stdout.print(f"The count of values below an edge: RMSE {error:,.4g} records, unrounded.\n")
+    if told := _cut_errors(made):
+        say(f"{told}\n")
     if chosen := " ".join(made.choices.values()):
         say(f"{chosen}\n")
     say(f"{made.efficiency.text(wide=wide)}\n")
@@ -335,6 +334,26 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
         method = "exact accounting" if made.guarantee.is_exact else "a tight bound"
         stdout.print(f"Noise variance saved by {method}: {float(made.saved):.1%}")
     stdout.print(f"\nplan {made.hash}\n")
+
+
+def _cut_errors(made: Plan) -> str:
+    """Return how far off counts below an edge are, and would be if others were measured."""
+    tree, place = made.tree, places_of(made.tree)
+    is_known = made.is_chain and not isinstance(made.measure, Survivors)
+    if place is None or not is_known or made.public_depth > place:
+        return ""
+    of_place = f", of one {tree.cuboid_name(place)}" if place else ""
+    error, other = mean_cut_variance(made) ** 0.5, measured_otherwise(made)
+    told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
+    if other is None:
+        return f"{told}."
+    instead = (
+        "with running sums of each, whose errors add up in larger areas"
+        if isinstance(other.measure, RunningSums)
+        else "with counts of all levels, which are better for larger areas"
+    )
+    value, name = mean_cut_variance(other) ** 0.5, other.measure.name
+    return f'{told}; {value:,.4g} {instead} (measure = "{name}").'
 
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:

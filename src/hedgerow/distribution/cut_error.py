@@ -13,7 +13,7 @@ that least squares hands down.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -29,6 +29,16 @@ from hedgerow.arrays import (
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.least_squares import distribute_down
+
+
+class CutErrors(Protocol):
+    """The variances of estimated counts between edges, by place where there are several."""
+
+    def between(self, first: Int64, last: Int64) -> Float64:
+        """Return the variances of counts of bins ``first <= bin < last``: (…, ranges), records²."""
+
+    def excess(self, share: float) -> Float64:
+        """Return the variances of ``y_b - share · T`` for the cuts 0 … K: (…, K + 1), records²."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,13 +1,15 @@
 """`plan_distribution`: the plan for one numeric column, its strategy designed from public facts."""
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.bins import coded_axis, numeric_axes, ranges_of
 from hedgerow.distribution.branching import (
     AllRanges,
     Cdf,
@@ -15,10 +17,11 @@ from hedgerow.distribution.branching import (
     Objective,
     Quantiles,
     best_branching,
+    numeric_axis,
 )
 from hedgerow.distribution.cut_error import CutError
 from hedgerow.distribution.ranges import Ranges
-from hedgerow.errors import PlanError, check_type
+from hedgerow.errors import HedgerowError, PlanError, check_type
 from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import MOST_SUMMED_BINS
 from hedgerow.noise.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism
@@ -193,20 +196,69 @@ def plan_distribution(
 
 
 def mean_cut_variance(plan: Plan) -> float:
-    """Return the mean variance of the estimated counts below the upper edges of the bins."""
+    """Return the mean variance of the estimated counts below the upper edges of the bins.
+
+    Where bins end a chain, of those of one place: a node of the depth above them.
+    """
     error = cumulative_error(plan)
-    if isinstance(error, Decoded):
-        return float(error.cuts[1:].mean())
-    return float(error.excess(0.0)[1:].mean())
+    cuts = error.cuts if isinstance(error, Decoded) else error.excess(0.0)
+    return float(cuts[1:].mean())
 
 
 def cumulative_error(plan: Plan) -> CutError | Decoded:
-    """Return the errors of the estimated cumulative counts of a plan over one numeric axis."""
+    """Return the errors of the estimated cumulative counts of the numeric axis that ends a chain.
+
+    Below an axis of places it is the mean over these: the variance of a count before a cut is that
+    given the place's total, and a part of the total's own, whatever tells of it.
+    """
     if isinstance(plan.design, PlannedSums):
         return plan.design.decoded
     variances = [
-        max(plan.noise[k].noise_variance, SMALLEST_VARIANCE) if k in plan.noise else float("inf")
+        max(plan.noise[k].noise_variance, SMALLEST_VARIANCE) if k in plan.noise else inf
         for k in plan.levels
     ]
+    axis, above = plan.tree.axes[plan.tree.steps[-1][0]], places_of(plan.tree)
+    if above:
+        error = CutError.of_tree(axis.child_start, variances[above + 1 :], inf)
+        return replace(error, total_variance=plan.design.mean_variance(plan.levels[above]))
     root = 0.0 if plan.public_depth == 0 else variances[0]
-    return CutError.of_tree(plan.tree.axes[0].child_start, variances[1:], root)
+    return CutError.of_tree(axis.child_start, variances[1:], root)
+
+
+def places_of(tree: Tree) -> int | None:
+    """Return the depth of the places whose bins end a chain; None where no numeric axis ends it."""
+    last = tree.steps[-1][0]
+    depth = tree.axes[last].depth
+    is_end = all(axis == last for axis, _ in tree.steps[-depth:])
+    return (
+        tree.depth - depth if is_end and tree.axes[last].name in numeric_axes(tree.axes) else None
+    )
+
+
+def measured_otherwise(plan: Plan) -> Plan | None:
+    """Return the plan of the same chain that measures running sums of each place, or all instead.
+
+    Its bins are refined, and its budget is shared, as they are by default.
+
+    Returns:
+        None where no numeric axis ends the chain below places, or there is no such plan.
+    """
+    tree, (last, _) = plan.tree, plan.tree.steps[-1]
+    if not (plan.is_chain and places_of(tree)) or isinstance(plan.measure, Survivors):
+        return None
+    ranges, sums = ranges_of(tree.axes[last]), isinstance(plan.measure, RunningSums)
+    axes = list(tree.axes)
+    axes[last] = numeric_axis(ranges, None if sums else [ranges.bins], mechanism=plan.mechanism)
+    steps = [(a, level) for a, level in tree.steps if a != last]
+    steps += ((last, level) for level in range(1, axes[last].depth + 1))
+    refine = [f"{axes[a].name}.{axes[a].levels[level - 1]}" for a, level in steps]
+    with suppress(HedgerowError):
+        return make_plan(
+            Tree(axes, refine),
+            budget=plan.budget,
+            neighbours=plan.neighbours,
+            mechanism=plan.mechanism,
+            measure=All() if sums else RunningSums(),
+            invariants=plan.invariants,
+        )
+    return None

@@ -4,7 +4,8 @@ Measured are not the bins x but ``s = Wx``, ``s_j = Σ_{m<=j} w_m x_{j-m}``, wit
 square root of the matrix of prefix sums, scaled and rounded to whole weights so that noise can be
 exact. Decoded, noise on s has nearly the least error that any such strategy can give the cumulative
 counts (Fichtenberger, Henzinger & Upadhyay 2023). Price and decoding:
-`docs/proofs/distributions.md`, "Weighted running sums".
+`docs/proofs/distributions.md`, "Weighted running sums". Bins may stand in rows, one an area: each
+row has sums of its own, with noise of their own.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, int64_zeros, sums_before
+from hedgerow.arrays import Array, Float64, Int64, int64_zeros, sums_before
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SUMMED_BINS
@@ -75,20 +76,20 @@ class Strategy:
         return _correlated(self.decoding)
 
     def sums(self, leaves: Int64) -> Int64:
-        """Return ``Wx``: int64 (K), exact.
+        """Return ``Wx`` of each row: int64 (rows, K), exact.
 
         Args:
-            leaves: int64 (K), records, not negative, with a sum within 2³⁹.
+            leaves: int64 (rows, K), records, not negative, with a sum within 2³⁹.
         """
         self.check_length(leaves)
-        out = int64_zeros(self.bins)
+        out = int64_zeros(leaves.size).reshape(leaves.shape)
         _convolve(self.weights, leaves, out)
         return out
 
-    def check_length(self, values: Int64) -> None:
-        """Raise unless there is one number a bin."""
-        if values.shape != (self.bins,):
-            raise EstimateError(f"there are {self.bins:,} bins, got {values.size:,} numbers")
+    def check_length(self, values: Array) -> None:
+        """Raise unless each row has one number a bin."""
+        if values.shape[1:] != (self.bins,):
+            raise EstimateError(f"there are {self.bins:,} bins, got {values.shape[-1]:,} numbers")
 
 
 @lru_cache(maxsize=4)
@@ -101,34 +102,47 @@ def _strategy(bins: int) -> Strategy:
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """The errors of cumulative counts that were decoded from noisy sums.
+    """The errors of cumulative counts that were decoded from noisy sums: of a row, or of several.
 
-    It answers as `hedgerow.distribution.cut_error.CutError` does for trees.
+    It answers as `hedgerow.distribution.cut_error.CutError` does for trees. Rows are independent
+    but for public totals: where m rows have one, each of their totals is moved by 1/m of what is
+    missing, and the counts before its cuts by their part of that. So of the counts of s rows added
+    up, s²/m of one row's variance of the total is gone, times that part squared.
 
     Attributes:
         strategy: the weights.
         noise_variance: of each noisy sum (in units of the sums, squared).
-        total_known: whether the total is public.
+        known: how much of one row's variance of the total is gone: 1 where a row's own total is
+            public, 0 where none is; float64 (places, 1) of places.
+        rows: how many are added up; float64 (places, 1) of places.
     """
 
     strategy: Strategy
     noise_variance: float
-    total_known: bool
+    known: float | Float64
+    rows: float | Float64 = 1.0
 
-    def estimate(self, noisy: Int64, total: int | None) -> Float64:
-        """Return the counts before the cuts 0 … K: float64 (K + 1), records.
+    def estimate(self, noisy: Array) -> Float64:
+        """Return the counts before the cuts 0 … K, totals unknown: float64 (rows, K + 1), records.
 
         Args:
-            noisy: int64 (K): noisy sums.
-            total: the public total; None where it is not public.
+            noisy: int64 (rows, K): noisy sums.
         """
         self.strategy.check_length(noisy)
-        cumulative = np.zeros(self.strategy.bins)
+        cumulative = np.zeros(noisy.shape)
         _convolve(self.strategy.decoding, noisy.astype(np.float64), cumulative)
-        if total is not None:
-            cumulative += self.pull[1:] * (total - cumulative[-1])
-            cumulative[-1] = total
-        return np.append(0.0, cumulative)
+        return np.pad(cumulative, ((0, 0), (1, 0)))
+
+    def given_totals(self, cumulative: Float64, totals: Array) -> Float64:
+        """Return the counts before the cuts given what rows have in all: float64 (rows, K + 1).
+
+        Args:
+            cumulative: float64 (rows, K + 1), as `estimate` returns them.
+            totals: (rows), records.
+        """
+        moved = cumulative + self.pull * (totals[:, None] - cumulative[:, -1:])
+        moved[:, -1] = totals
+        return moved
 
     @cached_property
     def pull(self) -> Float64:
@@ -137,57 +151,65 @@ class Decoded:
         return np.append(0.0, shared[::-1] / shared[0])
 
     @cached_property
-    def before(self) -> Float64:
-        """float64 (K + 1): the variances of the counts before the cuts, total unknown, records²."""
+    def _before(self) -> Float64:
+        """float64 (K + 1): as `before`, of one row."""
         return self.noise_variance * sums_before(self.strategy.decoding**2)
+
+    @property
+    def before(self) -> Float64:
+        """float64 (…, K + 1): the variances of counts before the cuts, totals unknown, records²."""
+        return self.rows * self._before
 
     @cached_property
     def cuts(self) -> Float64:
-        """float64 (K + 1): the variances of the counts before the cuts, records²."""
+        """float64 (…, K + 1): the variances of the counts before the cuts, records²."""
         return self._less_total(self.before, self.pull)
 
     @cached_property
     def leaves(self) -> Float64:
-        """float64 (K): the variances of the counts of single bins, records²."""
+        """float64 (…, K): the variances of the counts of single bins, records²."""
         steps = np.diff(self.strategy.decoding, prepend=0.0)
-        own = self.noise_variance * np.cumsum(steps**2)
+        own = self.rows * (self.noise_variance * np.cumsum(steps**2))
         return self._less_total(own, np.diff(self.pull))
 
     def between(self, first: Int64, last: Int64) -> Float64:
-        """Return the variances of the counts of bins ``first <= bin < last``: float64, records²."""
+        """Return the variances of the counts of bins ``first <= bin < last``: (…, ranges)."""
         shared = np.empty(len(first))
         _shared(self.strategy.decoding, first, last, shared)
-        own: Float64 = self.before[first] + self.before[last] - 2 * self.noise_variance * shared
-        return self._less_total(np.maximum(own, 0.0), self.pull[last] - self.pull[first])
+        before = self._before
+        own = before[first] + before[last] - 2 * self.noise_variance * shared
+        return self._less_total(
+            self.rows * np.maximum(own, 0.0), self.pull[last] - self.pull[first]
+        )
 
     def excess(self, share: float) -> Float64:
-        """Return the variances of ``y_b - share · T`` for all cuts: float64 (K + 1), records²."""
-        if self.total_known:
-            return self.cuts
-        most = float(self.before[-1])
-        return np.maximum(self.before + (share**2 - 2 * share * self.pull) * most, 0.0)
+        """Return the variances of ``y_b - share · T`` for the cuts 0 … K: (…, K + 1), records²."""
+        most = float(self._before[-1])
+        own = self._before + (share**2 - 2 * share * self.pull) * most
+        return self._less_total(self.rows * own, self.pull - share)
 
     def _less_total(self, variance: Float64, pull: Float64) -> Float64:
-        if not self.total_known:
-            return variance
-        return np.maximum(variance - pull**2 * float(self.before[-1]), 0.0)
+        """Return variances less what public totals tell, of sums that have such a part of it."""
+        return np.maximum(variance - self.known * (pull**2 * float(self._before[-1])), 0.0)
 
 
 @kernel
-def _convolve(a: NDArray[np.generic], b: NDArray[np.generic], out: NDArray[np.generic]) -> None:
-    """Add the first K terms of ``a * b``, each in the order of a: the same on every machine."""
+def _convolve(a: Array, b: Array, out: Array) -> None:
+    """Add the first K terms of ``a * b`` for each row of b, in the order of a: on any machine."""
     # No Fourier transform, whose rounding differs from machine to machine.
-    for m in range(len(a)):
-        weight = a[m]
-        for j in range(len(b) - m):
-            out[m + j] += weight * b[j]
+    for row in range(len(b)):
+        # One row's K numbers stay in the cache while all weights pass over them.
+        for m in range(len(a)):
+            weight = a[m]
+            for j in range(len(a) - m):
+                out[row, m + j] += weight * b[row, j]
 
 
 def _correlated(a: NDArray[Number]) -> NDArray[Number]:
     """Return ``Σ_m a_m a_{m+d}`` for each lag d."""
-    out = np.zeros_like(a)
-    _convolve(a, a[::-1].copy(), out)
-    return out[::-1]
+    out = np.zeros_like(a)[None]
+    _convolve(a, a[None, ::-1].copy(), out)
+    return out[0, ::-1]
 
 
 @kernel

@@ -10,17 +10,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, run_starts, run_sums
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.estimate.families.sparse import Sparse
 from hedgerow.estimate.intervals import Steps
-from hedgerow.estimate.running_sums import Decoded, Strategy
+from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.error import largest_variances, mean_variances
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.limits import MOST_AXES_OF_SHAPES, MOST_LEAVES_FORECAST
@@ -35,7 +36,7 @@ from hedgerow.plan.design import (
     Work,
     kept_in_jobs,
 )
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, nodes_along
 
 if TYPE_CHECKING:  # a plan makes its design
     from hedgerow.plan.plan import Plan
@@ -282,21 +283,64 @@ class PlannedChain(Design):
 
 
 class PlannedSums(PlannedChain):
-    """What a plan decides of weighted running sums of the bins of one numeric axis."""
+    """What a plan decides of weighted running sums of the bins that end a chain, in rows.
+
+    A row are the bins below a node of the depth above them: of a column alone all, below the root.
+    Totals are public of the root, of all rows, or of none.
+    """
+
+    @property
+    def row_depth(self) -> int:
+        """The depth whose nodes have a row each."""
+        return self.tree.depth - 1
 
     @cached_property
     def decoded(self) -> Decoded:
-        """The errors of what is decoded from the sums."""
-        public = self.public_depth == 0
-        strategy = Strategy.of(self.tree.leaves)
-        return Decoded(strategy, self.noise.noise_variance, total_known=public)
+        """The errors of what is decoded from the sums of one row."""
+        known = 1.0
+        if self.public_depth < self.row_depth:
+            known = 0.0 if self.public_depth < 0 else 1 / self.tree.nodes(self.row_depth)
+        return Decoded(self.plan.strategy, self.noise.noise_variance, known)
+
+    def of_rows(self, rows: Int64) -> Decoded:
+        """Return the errors of the counts of so many rows added up, by place: int64 (places)."""
+        one = self.decoded
+        known: Array = rows**2.0 if 0 <= self.public_depth < self.row_depth else rows
+        return replace(one, known=one.known * known[:, None], rows=rows[:, None].astype(np.float64))
+
+    @cached_property
+    def above(self) -> Sequence[tuple[Codes, Int64]]:
+        """The nodes of each depth above the bins in tree order, and how many children each has."""
+        return [*islice(nodes_along(self.tree), self.tree.depth)]
+
+    @cached_property
+    def rows_below(self) -> Sequence[Int64]:
+        """How many rows lie below each of these nodes: int64 (nodes)."""
+        rows = [np.ones_like(self.above[-1][1])]
+        for _, many in self.above[-2::-1]:
+            rows.append(run_sums(rows[-1], run_starts(many)))
+        return rows[::-1]
+
+    def variances_at(self, levels: Levels) -> Float64:
+        """Return the variances of the estimates of a depth: float64 (nodes in tree order)."""
+        depth, one = sum(levels), self.decoded
+        if depth > self.row_depth:
+            return np.tile(one.leaves, self.tree.nodes(self.row_depth))
+        if depth <= self.public_depth:
+            return np.zeros(self.tree.cells(levels))
+        return self.of_rows(self.rows_below[depth]).cuts[:, -1]
 
     @cached_property
     def variances(self) -> tuple[Sequence[float], Sequence[float]]:
-        """The variances of the total and of the bins, decoded from running sums."""
-        error = self.decoded
-        total = 0.0 if self.public_depth == 0 else float(error.before[-1])
-        return [total, float(error.leaves.mean())], [total, float(error.leaves.max())]
+        """The mean and the largest variance of each depth, decoded from running sums."""
+        each = [self.variances_at(levels) for levels in self.tree.chain[:-1]]
+        each.append(self.decoded.leaves)
+        return [float(v.mean()) for v in each], [float(v.max()) for v in each]
+
+    def is_answerable(self, levels: Levels) -> bool:
+        """Return True: all rows are measured that may have records."""
+        del levels
+        return True
 
     @property
     def noise(self) -> Mechanism:
@@ -320,7 +364,7 @@ class PlannedSums(PlannedChain):
     @property
     def scale(self) -> int:  # type: ignore[override]
         """What a record counts in noisy counts at most: the scale of the weights."""
-        return Strategy.of(self.tree.leaves).scale
+        return self.plan.strategy.scale
 
     def carried_noise(self, levels: Levels) -> CarriedNoise:
         """Return the noise of the sums that a depth is decoded from."""

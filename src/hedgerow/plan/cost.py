@@ -21,6 +21,7 @@ from hedgerow.arrays import Levels
 from hedgerow.columns import aligned
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import MOST_CUBOIDS
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.design import Work, deviation
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.plan import Plan
@@ -127,12 +128,13 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
         *worst case over tables, approximate*, null where the error of the summands is unknown.
         Cuboids whose summands are public are left out, as sums of exact counts are exact. Of trees
         with more than 4,096 cuboids those that refine one axis alone. Of other workloads there
-        are none: a cube has all cuboids, and who names cuboids names those that matter.
+        are none: a cube has all cuboids, and who names cuboids names those that matter. Nor of
+        running sums, whose bins are steps of cumulative counts, and not clipped one by one.
     """
     tree = plan.tree
     forecasts = forecast(plan) if expected is None else expected
     rmse, rows = forecasts["rmse"], list[tuple[Any, ...]]()
-    if forecasts["depth"].null_count():
+    if forecasts["depth"].null_count() or isinstance(plan.measure, RunningSums):
         return pl.DataFrame(schema=SCHEMA)
     for levels in off_the_chain(tree):
         depth = first_refining(tree, levels)

@@ -9,7 +9,13 @@ from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.limits import MOST_CELLS_MEASURED, MOST_SUMMED_BINS, MOST_WHOLE
+from hedgerow.limits import (
+    MOST_CELLS_MEASURED,
+    MOST_SUMMED_BINS,
+    MOST_SUMMED_CELLS,
+    MOST_WHOLE,
+    MOST_WORK_OF_ROWS,
+)
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
@@ -147,9 +153,11 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class RunningSums:
-    """Measure weighted running sums of the bins of one numeric axis, not the bins themselves.
+    """Measure weighted running sums of the bins that end a chain, not the bins themselves.
 
-    For cumulative counts under Gaussian noise: see `hedgerow.estimate.running_sums`.
+    For cumulative counts under Gaussian noise: see `hedgerow.estimate.running_sums`. Each node of
+    the depth above the bins, such as an area, has a row of them with sums of its own, and nothing
+    else is measured: counts of larger areas are sums of rows, and their errors add up.
 
     Example:
         >>> ranges = hr.Ranges.equal_width("age", 0, 100, 100)
@@ -333,19 +341,42 @@ def check_whole(tree: Tree, workload: Workload, measure: Measure) -> None:
         )
 
 
-def check_running_sums(tree: Tree, mechanism: type[Mechanism], measured: Sequence[Levels]) -> None:
-    """Raise a PlanError unless one axis of bins is measured under Gaussian noise, and no total."""
-    rule = 'measure = "running-sums" '
-    if len(tree.axes) != 1 or tree.depth != 1:
-        raise PlanError(rule + "is for a table of one axis with one level, the bins")
-    if not 2 <= tree.leaves <= MOST_SUMMED_BINS:
-        raise PlanError(f'{rule}is for 2 to 2^16 bins, got {tree.leaves:,}; use measure = "all"')
+def check_running_sums(
+    tree: Tree, mechanism: type[Mechanism], measured: Sequence[Levels], public: Levels | None
+) -> None:
+    """Raise a PlanError unless rows of bins, and nothing else, are measured under Gaussian noise.
+
+    Args:
+        tree: whose last depth is the bins.
+        mechanism: of the noise.
+        measured: the cuboids that are measured.
+        public: the finest one that is public.
+    """
+    rule, (last, level) = 'measure = "running-sums" ', tree.steps[-1]
+    rows, bins = tree.chain[-2], tree.axes[last].size(level)
+    if level != 1:
+        raise PlanError(
+            f"{rule}is for a chain that ends with the bins of an axis of one level, and "
+            f"{tree.axes[last].name!r} has {level}; name the number of bins as its branching"
+        )
+    if not 2 <= bins <= MOST_SUMMED_BINS:
+        raise PlanError(f'{rule}is for 2 to 2^16 bins, got {bins:,}; use measure = "all"')
+    if tree.leaves > MOST_SUMMED_CELLS or tree.leaves * bins > MOST_WORK_OF_ROWS:
+        raise PlanError(
+            f"{rule}of {tree.cells(rows):,} rows of {bins:,} bins would take too long; use "
+            'measure = "all"'
+        )
     if mechanism.price.norm != 2:
         raise PlanError(rule + "goes with discrete Gaussian noise")
-    if list(measured) != [(1,)]:
+    if list(measured) != [tree.finest]:
         raise PlanError(
-            rule + "leaves the total unmeasured, which the sums hold: use the allocation "
-            '"distribution"'
+            rule + "leaves all above the bins unmeasured, which the sums hold: give no shares, or "
+            'use the allocation "distribution"'
+        )
+    if public is not None and any(public) and public != rows:
+        raise PlanError(
+            f"{rule}goes with public counts of {tree.name_of(rows)} or of the total, got those of "
+            f"{tree.name_of(public)}"
         )
 
 

@@ -19,7 +19,8 @@ from hedgerow.plan.allocation.allocation import (
     Uniform,
 )
 from hedgerow.plan.allocation.optimal import Optimal
-from hedgerow.plan.cuboids import All, Measure, Survivors, goes_along_spine
+from hedgerow.plan.allocation.shares import Shares
+from hedgerow.plan.cuboids import All, Measure, RunningSums, Survivors, goes_along_spine
 from hedgerow.plan.workload import Cube, Workload, tables_of
 from hedgerow.tables.tree import Tree
 from hedgerow.text import Texts
@@ -58,11 +59,14 @@ def shares_of(problem: Problem, allocation: Allocation | None) -> tuple[Allocati
 
     The usual ones are equal where the least error is beyond reach: with more than 2²⁴ distinct
     subtrees in a depth, 4,096 combinations of levels in named cuboids, or cells beyond a double.
+    Of running sums the bins have all.
     There is nothing to say where less than two cuboids share.
     """
     given = USUAL_ALLOCATION if allocation is None else allocation
     if not problem.cuboids:
         return given, (), ()
+    if allocation is None and isinstance(problem.measure, RunningSums):
+        given = allocation = Shares({problem.tree.name_of(problem.tree.finest): 1})
     is_shared = len(problem.cuboids) > 1
     if allocation is not None:
         by_count = allocation.name == Optimal.name and judged_by(allocation) is None

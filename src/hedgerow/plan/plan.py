@@ -157,7 +157,7 @@ class Plan:
         # Facts that contradict each other make no plan either.
         refuse_fixed(self.tree, self.fixed_counts, self.tables)
         if isinstance(self.measure, RunningSums):
-            check_running_sums(self.tree, self.mechanism, given)
+            check_running_sums(self.tree, self.mechanism, given, self.public)
         self.guarantee  # noqa: B018 - computed here, so that an invalid plan cannot exist
         self.design  # noqa: B018 - likewise
 
@@ -317,15 +317,19 @@ class Plan:
 
     @property
     def strategy(self) -> Strategy:
-        """The weights of the running sums, where these are measured."""
-        return Strategy.of(self.tree.nodes(self.tree.depth))
+        """The weights of running sums of the bins that end a chain, where these are measured."""
+        axis, level = self.tree.steps[-1]
+        return Strategy.of(self.tree.axes[axis].size(level))
 
     def changes(self, levels: Levels) -> tuple[Change, ...]:
         """Return what one unit changes of the measurements of a cuboid, in each case."""
         if not isinstance(self.measure, RunningSums):
             return self.neighbours.changes(sum(levels))
-        columns = self.strategy
-        return (self.neighbours.norm_of_columns(columns.column_squared, columns.distance_squared),)
+        column, distance = self.strategy.column_squared, self.strategy.distance_squared
+        rows = self.tree.chain[-2]
+        if self.tree.cells(rows) > 1 and self.public != rows:
+            distance = 2 * column  # a record may move to another row, which shares no sum with it
+        return (self.neighbours.norm_of_columns(column, distance),)
 
     @property
     def deltas(self) -> list[Fraction]:

@@ -156,9 +156,16 @@ class AxisSection(Section):
 
 
 def public_axis(
-    section: AxisSection, folder: Path, mechanism: type[Mechanism] | None = None
+    section: AxisSection,
+    folder: Path,
+    mechanism: type[Mechanism] | None = None,
+    *,
+    flat: bool = False,
 ) -> Axis:
-    """Return the axis of public files or bounds; without a mechanism it has no bins."""
+    """Return the axis of public files or bounds; without a mechanism it has no bins.
+
+    Bins are refined as the section says, else if they are to be ``flat`` in no way.
+    """
     if section.kind is PRODUCT:
         section.check()
         lists = [folder / each for each in section.lists or ()]
@@ -166,6 +173,8 @@ def public_axis(
         return Axis.from_product(section.name, lists, order, attribute=section.attribute)
     if section.kind is NUMERIC and mechanism is not None:
         ranges, branching, _ = section.ranges, section.branching, section.column
+        if branching is None and flat:
+            branching = [ranges.bins]
         return numeric_axis(ranges, branching, mechanism=mechanism, attribute=section.attribute)
     return listed_axis(section, folder / section.areas)
 

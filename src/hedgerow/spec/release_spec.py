@@ -18,7 +18,14 @@ from hedgerow.noise.mechanisms import MECHANISMS, Mechanism
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.shares import Shares
 from hedgerow.plan.criteria.criterion import Criterion
-from hedgerow.plan.cuboids import MEASURES, Invariant, Measure, Survivors, protection
+from hedgerow.plan.cuboids import (
+    MEASURES,
+    Invariant,
+    Measure,
+    RunningSums,
+    Survivors,
+    protection,
+)
 from hedgerow.plan.defaults import measure_for
 from hedgerow.plan.facts.facts import PublicTable, Zeros
 from hedgerow.plan.make import make_plan
@@ -206,7 +213,12 @@ class ReleaseSpec:
             "name a public list with one row an area, or, if the codes in the table are public, "
             'areas = "table", which the promise states',
         )
-        return public_axis(axis, self.path.parent, self.mechanism)
+        return public_axis(axis, self.path.parent, self.mechanism, flat=self._of_sums)
+
+    @property
+    def _of_sums(self) -> bool:
+        """Whether running sums are measured, which bins of one level have."""
+        return self.file.estimate.measure == RunningSums.name
 
     def workload(self, tree: Tree) -> Workload:
         """Return the workload of ``[workload]``."""
@@ -229,7 +241,7 @@ class ReleaseSpec:
             accept=self.criteria(tree),
         )
         is_best = any(a.kind is NUMERIC and a.branching is None for a in self.file.axis)
-        by_design = ("branching",) * (is_best and len(self.file.axis) > 1)
+        by_design = ("branching",) * (is_best and not self._of_sums and len(self.file.axis) > 1)
         if self._designed is not None:
             by_design = self._designed.chosen
         return made.described(description).choosing(*by_design)

@@ -157,8 +157,8 @@ def test_draws_are_the_same_for_all_budgets_so_that_one_law_tells_all():
 
 INCOME = coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [4, 2])
 TOWNS = {"county": ["a", "a", "b", "b"], "town": ["a1", "a2", "b1", "b2"]}
-BINS = hr.Tree([coded_axis(hr.Ranges.equal_width("income", 0, 80, 8), [8])])
-OF_INCOMES = hr.Prior(all_leaves(BINS, [5] * 8), public=True)
+THOUSANDS = hr.Tree([coded_axis(hr.Ranges.equal_width("income", 0, 80, 4096), [4096])])
+OF_THOUSANDS = hr.Prior(all_leaves(THOUSANDS, [5] * 4096), public=True)
 INCOMES = hr.Tree([hr.Axis.from_frame("place", pl.DataFrame(TOWNS), ["county", "town"]), INCOME])
 AREAS = {"town": ["a1", "b1", "a2", "b1"], "clinic": ["p", "p", "q", "q"]}
 RECORDS = np.random.default_rng(8).integers(5, 60, size=32)
@@ -497,9 +497,9 @@ def test_sizes_of_another_list_of_areas_are_found_by_code():
             "level2 is no cuboid of the plan",
         ),
         (
-            hr.Criterion("total", hr.OfQuantile(9, "income"), sizes=OF_INCOMES),
-            {"tree": BINS, "measure": hr.RunningSums(), "allocation": ForDistribution()},
-            "the errors of all 8 cells that it is made of are not known together",
+            hr.Criterion("total", hr.OfQuantile(9, "income"), sizes=OF_THOUSANDS),
+            {"tree": THOUSANDS, "measure": hr.RunningSums(), "allocation": ForDistribution()},
+            "the errors of all 4,096 cells that it is made of are not known together",
         ),
         (hr.Criterion("level2", hr.OfCount("0.01", least=9)), {}, "needs to know how large counts"),
         (hr.Criterion("level2", hr.OfRecords("0.01")), {}, "needs to know how large counts"),

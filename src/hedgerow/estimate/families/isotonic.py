@@ -100,19 +100,27 @@ class Isotonic(FamilyEstimator):
     kernels = _project, None
 
     @staticmethod
-    def nearest(cumulative: Float64, total: int, variances: Float64) -> Int64:
-        """Return the counts of single bins whose sums are nearest: int64 (K), records.
+    def nearest(cumulative: Float64, totals: Int64, variances: Float64) -> Int64:
+        """Return the counts of single bins whose sums are nearest: int64 (rows, K), records.
 
         Args:
-            cumulative: float64 (K), records: estimates of the counts up to each bin; the last is
-                not used.
-            total: what all sum to, records.
+            cumulative: float64 (rows, K), records: estimates of the counts up to each bin; the last
+                is not used.
+            totals: int64 (rows): what each row sums to, records.
             variances: float64 (K), records²; their inverses are the weights.
         """
-        if not 0 <= total <= LARGEST_DOUBLE or not np.isfinite(cumulative).all():
+        possible = totals.min(initial=0) >= 0 and totals.max(initial=0) <= LARGEST_DOUBLE
+        if not possible or not np.isfinite(cumulative).all():
             raise EstimateError("cumulative counts must be finite, and the total from 0 to 2^53")
         largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
         weights = 1 / np.maximum(variances / largest, 1e-12)
-        result = np.full(len(cumulative), total, dtype=np.int64)
-        pool(cumulative[:-1], (weights / weights.max())[:-1], total, result[:-1])
-        return np.diff(result, prepend=0)
+        result = np.repeat(totals[:, None], cumulative.shape[1], axis=1)
+        _pool_rows(cumulative, (weights / weights.max())[:-1], result)
+        return np.diff(result, prepend=0, axis=1)
+
+
+@kernel
+def _pool_rows(x: Float64, weights: Float64, y: Int64) -> None:
+    """Write the fit of all but the last of each row, whose last is the total, to y."""
+    for row in range(len(x)):
+        pool(x[row, :-1], weights, y[row, -1], y[row, :-1])

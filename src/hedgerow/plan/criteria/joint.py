@@ -1,12 +1,13 @@
 """The joint law of the errors of all estimates of a cuboid, from a plan alone.
 
 Estimates are linear in noisy counts, so their errors are what least squares makes of noise,
-whatever the true counts. Two ways draw them, the first that can:
+whatever the true counts. Three ways draw them, the first that can:
 
 1. *A chain of which all is measured, and cuboids whose shares are a product*: the estimation of the
    cuboid from its coarsenings (`hedgerow.estimate.workload.product.Reduced`) runs on normal draws,
    many at once. A chain is a cube of one axis, whose levels are its depths.
-2. *Others that are small, or have Laplace noise*: the estimates of each noisy count alone are the
+2. *Running sums*: their decoding runs on normal draws.
+3. *Others that are small, or have Laplace noise*: the estimates of each noisy count alone are the
    columns of the matrix G of e = G η, and η is drawn with the law of the noise.
 
 Else marginal variances are known, and nothing joint. Noise of a kind is drawn at a scale at which
@@ -21,8 +22,9 @@ from fractions import Fraction
 from math import sqrt
 
 import numpy as np
+from scipy.linalg import toeplitz
 
-from hedgerow.arrays import Float64, Int64, Levels, Tables, run_starts
+from hedgerow.arrays import Float64, Int64, Levels, Tables, run_starts, run_sums
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape
@@ -109,8 +111,7 @@ def errors_of(plan: Plan, levels: Levels) -> Errors:
     if plan.is_public(levels):
         return found
     if isinstance(design, PlannedSums):
-        error = design.decoded
-        return replace(found, variances=error.leaves if any(levels) else error.before[-1:])
+        return _of_sums(plan, design, levels, found)
     if isinstance(design, PlannedChain):
         return _of_chain(plan, design, levels, found)
     if isinstance(design, PlannedSpine) and design.is_best and plan.constraints is None:
@@ -175,21 +176,52 @@ def _of_chain(plan: Plan, design: PlannedChain, levels: Levels, found: Errors) -
     return _solved(plan, found, cuboid, solver)
 
 
-def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Errors:
-    """Return errors with draws of what a solver makes of noise, where these can be had."""
-    observed, key = solver.observed, key_of(f"criteria/{plan.tree.digest}")
-    own = observed.variances.get(cuboid, np.inf)
-    if errors.is_exact and np.allclose(errors.variances, own, rtol=1e-9, atol=0.0):
-        alone = min(plan.noise.values(), key=lambda each: abs(each.noise_variance - own))
-        errors = replace(errors, variances=np.array([own]), noise=alone, is_alone=True)
+def _of_sums(plan: Plan, design: PlannedSums, levels: Levels, found: Errors) -> Errors:
+    """Return those of a depth of running sums, whose decoding runs on normal draws."""
+    depth, one, rows = sum(levels), design.decoded, plan.tree.cells(plan.tree.chain[-2])
+    codes, _ = [*nodes_along(plan.tree)][depth]
+    numbers = cell_numbers(plan.tree, levels, codes)
+    found = replace(found, numbers=numbers, variances=design.variances_at(levels))
+    if (bins := plan.strategy.bins) > MOST_COLUMNS:
+        return found
+    decoding = toeplitz(one.strategy.decoding, np.zeros(bins)) * sqrt(one.noise_variance)
+    noise = _noise_of(plan)
+
+    def draws(many: int, block: int) -> Tables:
+        drawn = noise(block, plan.tree.finest, many, rows * bins).reshape(rows, bins, many)
+        before = decoding @ drawn
+        if one.known:  # the errors of totals that are public, shared by their rows
+            known = before[:, -1].mean(axis=0) if one.known < 1 else before[:, -1]
+            before = (
+                before - one.pull[1:, None] * np.broadcast_to(known, before[:, -1].shape)[:, None]
+            )
+        if depth > design.row_depth:
+            return {levels: np.diff(before, axis=1, prepend=0.0).reshape(-1, many)}
+        return {levels: run_sums(before[:, -1], run_starts(design.rows_below[depth]))}
+
+    return replace(found, draws=draws, drawn=rows * bins)
+
+
+def _noise_of(plan: Plan) -> Callable[[int, Levels, int, int], Float64]:
+    """Return what draws noise of variance 1: of a block and levels float64 (cells, many)."""
+    key = key_of(f"criteria/{plan.tree.digest}")
     wide = plan.mechanism.with_precision(Fraction(1, 1 << WIDE // plan.mechanism.price.power))
 
     def noise(block: int, levels: Levels, many: int, cells: int) -> Float64:
-        """Return draws of variance 1: float64 (cells, many)."""
         drawn = np.zeros(cells * many, dtype=np.int64)
         wide.draw(key.stream(block, *levels), 0, drawn)
         return np.asarray(drawn.reshape(cells, many) / sqrt(wide.noise_variance))
 
+    return noise
+
+
+def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Errors:
+    """Return errors with draws of what a solver makes of noise, where these can be had."""
+    observed, noise = solver.observed, _noise_of(plan)
+    own = observed.variances.get(cuboid, np.inf)
+    if errors.is_exact and np.allclose(errors.variances, own, rtol=1e-9, atol=0.0):
+        alone = min(plan.noise.values(), key=lambda each: abs(each.noise_variance - own))
+        errors = replace(errors, variances=np.array([own]), noise=alone, is_alone=True)
     if isinstance(solver, ProductSolver) and errors.is_normal:
         reduced = solver.reduced(cuboid)
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import CellNumbers, Float64, Int64, Levels
+from hedgerow.distribution.cut_error import CutErrors
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
@@ -157,6 +158,15 @@ class Answers(ABC, Generic[Own]):
         """Return the variances of the same estimates, of each of several kinds of sums."""
         del content
         return [self.planned_variances(sums, tell_nobody) for sums in each]
+
+    def cut_errors(self, content: Content, sums: Sums) -> CutErrors | None:
+        """Return the errors of counts before the cuts of an axis that is summed over, by place.
+
+        Returns:
+            None where nothing but the variances of sums tells them.
+        """
+        del content, sums
+        return None
 
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError unless sums by a cuboid have errors, before anything is read."""

@@ -7,13 +7,13 @@ those of `hedgerow.estimate.tree.sums`.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import CellNumbers, Float64, Int64, Levels, int64_zeros
+from hedgerow.arrays import CellNumbers, Codes, Float64, Int64, Levels, int64_zeros
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
+from hedgerow.estimate.running_sums import Decoded
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import LeastSquares, upward
 from hedgerow.estimate.tree.sums import covariance, sums_of_leaves, variance_of_sums
@@ -29,12 +29,11 @@ from hedgerow.release.answers.measured_nodes import (
     measured_nodes,
     unlisted,
 )
-from hedgerow.release.answers.sums import Sums
+from hedgerow.release.answers.sums import Sums, Totals
 from hedgerow.release.descent.jobs import OnFraction, tell_nobody
-from hedgerow.release.descent.layouts import EveryCell
-from hedgerow.release.descent.nodes import Nodes, NodesOf
+from hedgerow.release.descent.nodes import NOWHERE, Nodes, NodesOf, places
 from hedgerow.release.descent.source import Stored, uneven
-from hedgerow.release.descent.sums import BINS, ROOT, decoded_bins
+from hedgerow.release.descent.sums import DecodedRows
 from hedgerow.release.directory.cuboid_errors import CuboidErrors
 from hedgerow.release.directory.stored import Content, noise_variances
 from hedgerow.release.passes import ESTIMATION, pass_of
@@ -126,10 +125,7 @@ class ChainAnswers(Answers[PlannedChain]):
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
-        counts, estimates = int64_zeros(sums.many), np.zeros(sums.many)
-        numbers, *told = self.answer(content, sums, tell_nobody)[:3]
-        counts[numbers], estimates[numbers] = told
-        return counts, estimates
+        return spread(self.answer(content, sums, tell_nobody), sums.many)
 
     def each_variances(self, content: Content, each: Sequence[Sums]) -> list[Float64]:
         """Return the variances of the same estimates, of each of several kinds of sums."""
@@ -148,31 +144,103 @@ class ChainAnswers(Answers[PlannedChain]):
         return _variances([sums], *every)[0]
 
 
-class SumsAnswers(ChainAnswers):
-    """Those of running sums of the bins of one numeric axis."""
+class SumsAnswers(Answers[PlannedSums]):
+    """Those of running sums of the bins that end a chain, in rows: sums by bins or over all."""
 
-    def factors(self, content: Content, levels: Levels, cells: Nodes) -> Factors | None:
-        """Return None but for what is public: all sums tell of each bin."""
-        return Answers.factors(self, content, levels, cells)
+    most_noisy = MOST_NOISY_OF_SUMS
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
-        """Return the total and all bins, decoded from the sums."""
-        root, listed = stored.nodes[ROOT], stored.nodes[BINS]
-        public = None if self.plan.public is None else int(root.counts.sum())
-        if public == 0:  # below it nothing is measured or listed
-            if len(listed) or len(stored.measured[BINS]):
-                raise uneven(self.plan.tree, BINS)
-            return {levels: stored.nodes[levels] for levels in wanted}
-        sums = cast("Int64", stored.noisy(BINS, EveryCell(self.plan.tree, BINS)))
-        errors = cast("PlannedSums", self.design).decoded
-        cumulative = errors.estimate(sums, public)
-        if public is None:
-            here = slice(len(cumulative) - len(root), None)  # none below a total of 0
-            root = replace(root, estimate=cumulative[here], variance=errors.before[here])
-        counts = int64_zeros(len(sums))
-        counts[listed.codes[0]] = listed.counts
-        bins = decoded_bins(errors, cumulative, counts)
-        return {levels: {ROOT: root, BINS: bins}[levels] for levels in wanted}
+        """Return the nodes of depths that have sums, decoded from these."""
+        decoded, found = DecodedRows.of(self.design, stored), NodesOf()
+        for levels in wanted:
+            depth, listed = sum(levels), stored.nodes[levels]
+            if depth <= self.design.public_depth:
+                found[levels] = decoded.public[depth]
+                continue
+            codes = decoded.codes(depth)
+            place, counts = places(listed.codes, codes), int64_zeros(len(codes[0]))
+            if (place == NOWHERE).any():
+                raise uneven(self.plan.tree, levels)
+            counts[place] = listed.counts
+            found[levels] = decoded.nodes(depth, counts)
+        return found
+
+    def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
+        """Return the bins that stand where their sums do, and the sums."""
+        decoded = DecodedRows.of(self.design, content.stored)
+        return decoded.codes(sum(levels)), decoded.noisy
+
+    def again(self, content: Content, method: Estimator) -> Again:
+        """Return the nodes of each depth."""
+        check_stored(content.stored)
+        check_estimator(method, self.plan)
+        return estimated_again(content.stored, pass_of(self.plan, content.stored, method)), None
+
+    def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
+        """Return all sums of bins that were measured."""
+        del on_fraction
+        bins = self.cells(content.stored, [sums.plan.tree.finest])[sums.plan.tree.finest]
+        keys, numbers, counts = sums.added(sums.plan.tree.finest, bins)
+        estimates = Totals.of(sums, numbers)
+        estimates.add(keys, bins.estimate)
+        variance = self._variances(sums, self.cut_errors(content, sums))[numbers]
+        errors = CuboidErrors.of_sums(self.plan, len(numbers), content.total)
+        return numbers, counts, estimates.sums, variance, errors
+
+    def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
+        """Return of all sums the counts and the estimates; 0 of those without measured bins."""
+        return spread(self.answer(content, sums, tell_nobody), sums.many)
+
+    def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
+        """Return the variances of all sums from public facts: float64 (sums).
+
+        Where the totals of rows are public, every row is taken to have records.
+        """
+        del on_fraction
+        return self._variances(sums, self._of_places(sums, None))
+
+    def _variances(self, sums: Sums, errors: Decoded) -> Float64:
+        """Return the variances of all sums by bins, or over all, from those of their places."""
+        last = self.plan.tree.steps[-1][0]
+        each = errors.leaves if sums.levels[last] else errors.cuts[:, -1:]
+        places = sums.sizes[:last] + sums.sizes[last + 1 :]
+        return np.moveaxis(each.reshape(-1, *places, each.shape[1]), -1, last + 1).ravel()
+
+    def cut_errors(self, content: Content, sums: Sums) -> Decoded:
+        """Return the errors of counts before cuts, by place, whichever bins the sums are of."""
+        public = self.plan.public
+        nodes = None if public is None else content.nodes[public]
+        if nodes is None or (len(nodes) and public != self.plan.tree.chain[-2]):
+            return self._of_places(sums, None)
+        return self._of_places(sums, nodes.codes)  # below public counts of 0 nothing is measured
+
+    def _of_places(self, sums: Sums, codes: Codes | None) -> Decoded:
+        """Return the same where these rows alone are measured, or all."""
+        tree = self.plan.tree
+        codes = self.design.above[-1][0] if codes is None else codes
+        bins = tree.axes[tree.steps[-1][0]].name
+        by = {name: level for name, level in sums.by.items() if name != bins}
+        of_rows = Sums(self.plan, by, sums.lookup)
+        rows = Totals.of(of_rows, np.arange(of_rows.many), np.int64)
+        rows.add(of_rows.key(tree.chain[-2], codes), np.ones(len(codes[0]), dtype=np.int64))
+        return self.design.of_rows(rows.sums)
+
+    def fault_of_areas(self, sums: Sums, *, is_planned: bool = False) -> str | None:
+        """Return why sums over areas have no errors: they are made of bins."""
+        if sums.lookup is not None and sums.lookup.axis == self.plan.tree.steps[-1][0]:
+            return (
+                "errors of areas that are made of bins are unknown where running sums are "
+                'measured; a plan with measure = "all" has them'
+            )
+        return super().fault_of_areas(sums, is_planned=is_planned)
+
+
+def spread(answer: Answer, many: int) -> tuple[Int64, Float64]:
+    """Return the counts and estimates of an answer for all of so many sums, 0 for the others."""
+    counts, estimates = int64_zeros(many), np.zeros(many)
+    numbers = answer[0]
+    counts[numbers], estimates[numbers] = answer[1:3]
+    return counts, estimates
 
 
 def _least_squares(

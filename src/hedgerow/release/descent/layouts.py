@@ -16,9 +16,10 @@ from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
 from hedgerow.kernels import kernel
+from hedgerow.release.descent.nodes import places
 from hedgerow.release.descent.steps import Families
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.tree import Tree
+from hedgerow.tables.tree import Tree, cells_above
 
 LEAVES_AT_ONCE = 1 << 22
 
@@ -129,28 +130,32 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The weighted running sums of the bins of one axis.
+    """The weighted running sums of the bins that end a chain, row by row.
 
     Attributes:
-        bins: how many.
+        tree: the tree.
+        rows: one int32 array (rows) an axis: the nodes above the bins.
         strategy: the weights.
     """
 
     first = 0
     is_all = True
-    bins: int
+    tree: Tree
+    rows: Codes
     strategy: Strategy
 
     @property
     def cells(self) -> int:
         """How many."""
-        return self.bins
+        return len(self.rows[0]) * self.strategy.bins
 
     def add(self, noisy: Int64, counts: Counts) -> None:
         """Add the true sums to their noise."""
-        leaves = int64_zeros(self.bins)
-        leaves[counts.codes[0]] = counts.values
-        noisy += self.strategy.sums(leaves)
+        tree, (last, _) = self.tree, self.tree.steps[-1]
+        row = places(cells_above(tree, tree.chain[-2], tree.finest, counts.codes), self.rows)
+        leaves = int64_zeros(self.cells).reshape(-1, self.strategy.bins)
+        leaves[row, counts.codes[last]] = counts.values
+        noisy += self.strategy.sums(leaves).ravel()
 
 
 Layout = EveryCell | Below | Families | Stretch | Sums

@@ -2,27 +2,88 @@
 
 Source: `hedgerow.estimate.running_sums`. Privacy: every sum gets one draw of the plan's noise,
 whose price is that of the largest change of all sums together (`Plan.guarantee`); everything else
-is post-processing. All sums are measured whatever the table holds, in one keyed stream, so a
-resumed run draws the same noise.
+is post-processing. All sums are measured whatever the table holds, but those of rows that are
+publicly empty, in one keyed stream, so a resumed run draws the same noise.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels, int64_zeros
+from hedgerow.arrays import Codes, Float64, Int64, run_starts, run_sums
+from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
-from hedgerow.estimate.running_sums import Decoded
 from hedgerow.limits import LARGEST_REAL_COUNT
 from hedgerow.plan.chain import PlannedSums
 from hedgerow.release.descent.jobs import PlannedFlow, Told, Top
 from hedgerow.release.descent.layouts import Sums
-from hedgerow.release.descent.nodes import Found, Nodes, unknown_root
+from hedgerow.release.descent.nodes import Found, Nodes
+from hedgerow.release.descent.source import Source
 
-ROOT: Levels = (0,)
-BINS: Levels = (1,)
-"""The cuboids of one axis of one level."""
+
+@dataclass(frozen=True, eq=False)
+class DecodedRows:
+    """What noisy sums tell of all nodes that were measured, row by row.
+
+    Attributes:
+        design: of the plan.
+        public: the nodes of each public depth that have records.
+        rows: one int32 array (rows) an axis: the nodes above the bins.
+        noisy: int64 (rows × K): the noisy sums.
+        cumulative: float64 (rows, K + 1), records: estimates of the counts before the cuts.
+    """
+
+    design: PlannedSums
+    public: Sequence[Nodes]
+    rows: Codes
+    noisy: Int64
+    cumulative: Float64
+
+    @classmethod
+    def of(cls, design: PlannedSums, source: Source) -> "DecodedRows":
+        """Return those of a table that is measured now, or of sums that were written down.
+
+        Raises:
+            ReleaseError: the sums are more or fewer than the bins of the rows.
+        """
+        plan, tree, errors = design.plan, design.tree, design.decoded
+        public = [source.public(levels).nodes for levels in tree.chain[: design.public_depth + 1]]
+        own = len(public) == tree.depth  # rows have totals of their own
+        # below a public count of 0 nothing is measured
+        listed = own or (public and not len(public[-1]))
+        rows = public[-1].codes if listed else design.above[-1][0]
+        noisy = cast("Int64", source.noisy(tree.finest, Sums(tree, rows, plan.strategy)))
+        cumulative = errors.estimate(noisy.reshape(-1, plan.strategy.bins))
+        if own:
+            cumulative = errors.given_totals(cumulative, public[-1].counts)
+        elif public and len(rows[0]):
+            totals = cumulative[:, -1]
+            missing = (public[-1].counts.sum() - totals.sum()) / len(totals)
+            cumulative = errors.given_totals(cumulative, totals + missing)
+        return cls(design, public, rows, noisy, cumulative)
+
+    def codes(self, depth: int) -> Codes:
+        """Return the measured nodes of a depth below the public ones: one int32 array an axis."""
+        if depth <= self.design.row_depth:
+            return self.design.above[depth][0] if len(self.rows[0]) else self.rows
+        last, bins = self.design.tree.steps[-1][0], self.design.plan.strategy.bins
+        codes = [np.repeat(code, bins) for code in self.rows]
+        codes[last] = np.tile(np.arange(bins, dtype=np.int32), len(self.rows[0]))
+        return tuple(codes)
+
+    def estimate(self, depth: int) -> Float64:
+        """Return the estimates of these nodes: float64 (nodes), records."""
+        if depth > self.design.row_depth:
+            return np.diff(self.cumulative).ravel()
+        below, totals = self.design.rows_below[depth], self.cumulative[:, -1]
+        return run_sums(totals, run_starts(below)) if len(totals) else totals
+
+    def nodes(self, depth: int, counts: Int64) -> Nodes:
+        """Return the same nodes with released counts, estimates and variances."""
+        variance = self.design.variances_at(self.design.tree.cuboid(depth))[: len(counts)]
+        return Nodes(self.codes(depth), counts, self.estimate(depth), variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,31 +97,25 @@ class SumsFlow(PlannedFlow[PlannedSums]):
     estimator: Isotonic = field(default_factory=Isotonic)
 
     def top(self, from_below: Told) -> Top:
-        """Yield the total and the bins, with what was measured of them."""
+        """Yield the depths above the bins, whose totals add up, and the bins with their sums."""
         del from_below
-        bins, public = self.plan.tree.cells(BINS), self.plan.public_depth == 0
-        above = self.source.public(ROOT) if public else unknown_root(self.plan.tree, None)
-        root = above.nodes
-        if not len(root):  # below a public total of 0 nothing is measured
-            yield Found(ROOT, root, None)
-            yield Found(BINS, root, int64_zeros(0))
-            return None
-        layout = Sums(bins, self.plan.strategy)
-        noisy = cast("Int64", self.source.noisy(BINS, layout))
-        self.progress.on_cells(bins)
-        errors = self.design.decoded
-        cumulative = errors.estimate(noisy, int(root.counts[0]) if public else None)
-        if not public:
-            total = min(max(0, round(float(cumulative[-1]))), LARGEST_REAL_COUNT)
-            root = Nodes(root.codes, np.array([total]), cumulative[-1:], errors.before[-1:])
-        yield Found(ROOT, root.listed, None)
-        cuts = Decoded(errors.strategy, errors.noise_variance, total_known=True).cuts
-        counts = self.estimator.nearest(cumulative[1:], int(root.counts[0]), cuts[1:])
-        yield Found(BINS, decoded_bins(errors, cumulative, counts).listed, noisy)
+        design, tree = self.design, self.tree
+        decoded = DecodedRows.of(design, self.source)
+        self.progress.on_cells(len(decoded.noisy))
+        for levels, public in zip(tree.chain, decoded.public, strict=False):
+            yield Found(levels, public, None)
+        counts = decoded.public[-1].counts if decoded.public else None
+        for depth in range(len(decoded.public), tree.depth):
+            estimate = decoded.estimate(depth)
+            if counts is None:
+                total = min(max(0, round(float(estimate[0]))), LARGEST_REAL_COUNT)
+                counts = np.array([total], dtype=np.int64)
+            elif len(counts):
+                rows = design.rows_below[depth].astype(np.float64)
+                families = run_starts(design.above[depth - 1][1])
+                counts = Euclidean().project(estimate, families, counts, rows)
+            yield Found(tree.cuboid(depth), decoded.nodes(depth, counts).listed, None)
+        given = replace(design.decoded, known=1.0).cuts[1:]
+        bins = self.estimator.nearest(decoded.cumulative[:, 1:], cast("Int64", counts), given)
+        yield Found(tree.finest, decoded.nodes(tree.depth, bins.ravel()).listed, decoded.noisy)
         return None
-
-
-def decoded_bins(errors: Decoded, cumulative: Float64, counts: Int64) -> Nodes:
-    """Return all bins with their counts, and the estimates that cumulative ones make of them."""
-    codes = (np.arange(len(counts), dtype=np.int32),)
-    return Nodes(codes, counts, np.diff(cumulative), errors.leaves)

@@ -6,7 +6,6 @@ A page shows them as a picture.
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from hedgerow.arrays import (
 )
 from hedgerow.declared import Real
 from hedgerow.distribution.bins import ranges_of
+from hedgerow.distribution.cut_error import CutErrors
 from hedgerow.distribution.plan import cumulative_error
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -63,16 +63,6 @@ class Quantile:
     value: float
     low: float
     high: float
-
-
-class CutErrors(Protocol):
-    """The variances of estimated counts between edges, by place where there are several."""
-
-    def between(self, first: Int64, last: Int64) -> Float64:
-        """Return the variances of counts of bins ``first <= bin < last``: (…, ranges), records²."""
-
-    def excess(self, share: float) -> Float64:
-        """Return the variances of ``y_b - share · T`` for the cuts 0 … K: (…, K + 1), records²."""
 
 
 @dataclass(frozen=True, eq=False)
