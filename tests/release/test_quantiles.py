@@ -70,7 +70,8 @@ def wheres(kind):
     if kind == "column":
         return [{}]
     sex = {} if kind == "spine cube" else {"by": {"sex": "sex"}}
-    return [{}, {"place": "town"}, {"place": "county", **sex}, {"areas": AREAS, **sex}]
+    every = {"place": "town", **sex}  # with it the bins of a chain end
+    return [{}, {"place": "town"}, every, {"place": "county", **sex}, {"areas": AREAS, **sex}]
 
 
 @pytest.mark.parametrize("kind", KINDS)

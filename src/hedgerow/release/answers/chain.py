@@ -7,10 +7,13 @@ those of `hedgerow.estimate.tree.sums`.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 
 from hedgerow.arrays import CellNumbers, Codes, Float64, Int64, Levels, int64_zeros
+from hedgerow.distribution.cut_error import CutError
+from hedgerow.distribution.plan import cumulative_error, places_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.factors import Factors
 from hedgerow.estimate.running_sums import Decoded
@@ -130,6 +133,20 @@ class ChainAnswers(Answers[PlannedChain]):
     def each_variances(self, content: Content, each: Sequence[Sums]) -> list[Float64]:
         """Return the variances of the same estimates, of each of several kinds of sums."""
         return _variances(each, *measured_nodes(content.stored, self.design.outline))
+
+    def cut_errors(self, content: Content, sums: Sums) -> CutError | None:
+        """Return those of the places whose bins end the chain: all else that tells is of totals."""
+        tree, place = self.plan.tree, places_of(self.plan.tree)
+        if place is None or not sums.is_cuboid or sums.levels != (levels := tree.chain[place]):
+            return None
+        if not self.design.everything or self.design.public_depth > place:
+            return None
+        nodes = self.cells(content.stored, [levels])[levels]
+        if len(nodes) < sums.many:  # below public counts of 0 nothing is measured
+            return None
+        own = np.empty((sums.many, 1))
+        own[sums.key(levels, nodes.codes), 0] = nodes.variance
+        return replace(cast("CutError", cumulative_error(self.plan)), total_variance=own)
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums over areas from public facts: float64 (sums).
