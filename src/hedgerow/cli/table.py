@@ -1,7 +1,6 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +36,7 @@ from hedgerow.cli.terminal import (
     with_names,
 )
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.pairs import OF, RATIO
@@ -82,7 +82,7 @@ UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """The table that the options name.
 

@@ -14,7 +14,7 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 rest.
 """
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache, lru_cache
 from typing import Annotated
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ive, ndtri
 
 from hedgerow.arrays import Float64, Int64, IntPair
-from hedgerow.declared import Real, check_fields
+from hedgerow.declared import Real, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.noise.envelope import NormalEnvelope
@@ -38,7 +38,7 @@ MOST_AT_ONCE = 10**290
 """Intervals that may hold at once; nobody lists more, and floats end soon after."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confidence:
     """How sure an interval is, and of what.
 
@@ -138,7 +138,7 @@ class Confidence:
         return (1 - self.coverage) / cells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """What bounds the steps in which an estimate's error moves, beside its own coefficient.
 

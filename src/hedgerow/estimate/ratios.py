@@ -23,12 +23,12 @@ narrow noise, sets rest on the intervals of both counts, which are exact: where 
 one in twenty, a set from both may miss a little more often than that.
 """
 
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64
+from hedgerow.declared import frozen
 
 CANCELS = 0.5
 """Correlations above this let much of both errors cancel."""
@@ -36,7 +36,7 @@ UNKNOWN = -1.0
 """The correlation that stands for one that is not known."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Ratios:
     """What two estimates tell of their ratio.
 

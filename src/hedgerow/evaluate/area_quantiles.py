@@ -4,13 +4,13 @@ Both methods treat the areas one by one. A record is in one area, so every area 
 whole price. They run under seeds on public tables; their floating-point draws are no release.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.branching import Quantiles
 from hedgerow.evaluate.baselines import LeafNoise
@@ -67,7 +67,7 @@ def values_at(below: Int64, edges: Float64, rank: float) -> Float64:
     return np.where(total > 0, edges[bin_] + (edges[bin_ + 1] - edges[bin_]) * part, np.nan)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistogramsAlone:
     """Noise on the bins of each area, and the quantiles of what is left of its counts.
 
@@ -123,7 +123,7 @@ class HistogramsAlone:
         return np.stack([values_at(below, edges, rank) for rank in ranks], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantilesAlone:
     """Each quantile of each area for itself, by an exponential mechanism over the bins' edges.
 

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels, some_of
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -54,7 +55,7 @@ def _noisy_cells(counts: Counts, levels: Levels, noise: Mechanism, bits: Bits) -
     return noisy
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LeafNoise:
     """The whole budget on the leaves; coarser counts are sums; nothing is projected.
 
@@ -114,7 +115,7 @@ def stability_cut(budget: EpsilonDelta) -> int:
     return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class StabilityHistogram:
     """The stability histogram; coarser counts are sums of what is left.
 
@@ -153,7 +154,7 @@ class StabilityHistogram:
         return of_leaves(stability_histogram(counts, bits, budget=self.for_one_replaced()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class IndependentNoise:
     """The noisy counts of all nodes as they are: unbiased, sometimes negative, not consistent.
 
@@ -198,7 +199,7 @@ class IndependentNoise:
             yield levels, given
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clipped:
     """The ℓ2 projection of noisy counts that were clipped at 0 first (Ko et al., program (8)).
 

@@ -9,14 +9,13 @@ a release are due see `hedgerow.evaluate.share_intervals`.
 import heapq
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, int64_zeros
-from hedgerow.declared import Real, Whole, check_fields
+from hedgerow.declared import Real, Whole, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_DOUBLE
@@ -161,7 +160,7 @@ class WeightedRule(ABC):
         return amount * _parts(weights, weights.sum(axis=-1, keepdims=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proportional(WeightedRule):
     """W(P) = P: shares are parts of the population."""
 
@@ -172,7 +171,7 @@ class Proportional(WeightedRule):
         return _parts(counts, total)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Logarithmic(WeightedRule):
     """W(P) = log(1 + P): favours small areas (Ko et al., Section 5.1)."""
 
@@ -183,7 +182,7 @@ class Logarithmic(WeightedRule):
         return np.log1p(np.maximum(_parts(counts, total), _LEAST_PART))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quadratic(WeightedRule):
     """W(P) = P²: favours large areas (Ko et al., Section 5.1)."""
 
@@ -194,7 +193,7 @@ class Quadratic(WeightedRule):
         return np.square(_parts(counts, total))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Above(WeightedRule):
     """Areas with more than ``threshold`` records share the amount, by whole count or equally.
 
@@ -218,7 +217,7 @@ class Above(WeightedRule):
         return np.where(eligible, _parts(counts, total), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seats:
     """The amount is a whole number of seats; see `huntington_hill`."""
 

@@ -1,13 +1,14 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Codes, Int64, Levels, among, int64_zeros, rises
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, TableError
 from hedgerow.estimate.cube.shape import fineness, sum_along
 from hedgerow.estimate.estimator import Estimator
@@ -26,7 +27,7 @@ from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CuboidCounts:
     """Counts of a cuboid: sparse (all other cells being 0) or dense.
 
@@ -203,7 +204,7 @@ FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")
 """The columns of `Method.facts`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Setting:
     """Hedgerow's pass under a plan.
 

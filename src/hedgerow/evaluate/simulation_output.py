@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.error_picture import Marks, marks_of
 from hedgerow.evaluate.simulate import METRICS
@@ -120,7 +121,7 @@ WIDE, MANY_DECADES = 4, 100
 """Ratios of largest to least from which an axis is logarithmic, and has ticks at powers of ten."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableWords:
     """What a picture calls a table.
 

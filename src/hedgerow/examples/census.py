@@ -1,7 +1,6 @@
 """A synthetic census over its geography, and the same by age and sex as well."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import polars as pl
 from numpy.random import Generator
 
 from hedgerow.arrays import Float64, Int64, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
     free,
@@ -90,7 +90,7 @@ def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CensusSize:
     """How many areas at each level, how many people live in them, and whether by age and sex."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Float64, Int64, IntTriple, starts_among, sums_before
+from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -100,7 +100,7 @@ def _drawn(
     return np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommutingSize:
     """How many areas at each level, pairs with any trip between municipalities, and trips.
 

@@ -4,7 +4,6 @@ Facilities and homes first, then the people in them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.random import Generator
 
 from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.examples.census import STATE_CODES
 from hedgerow.examples.files import SEED, families_by, nested_codes, parents_of
 
@@ -26,7 +26,7 @@ WITH_PEOPLE = 0.61
 """The share of blocks in which somebody lives, as in 2020."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RedistrictingSize:
     """How many areas at each level, and how many people live in them."""
 
@@ -38,7 +38,7 @@ class RedistrictingSize:
     people: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Geography:
     """Which area lies in which.
 
@@ -96,7 +96,7 @@ HISPANIC = ["no", "yes"]
 ROWS_AT_ONCE = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quarters:
     """A kind of group quarters: how many blocks have it, how large it is, who lives there.
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     labels_of,
@@ -30,7 +30,7 @@ DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataPackage:
     """A directory of CSV files with ``datapackage.json``, as Frictionless Data describes them.
 
@@ -70,7 +70,7 @@ class DataPackage:
             package.to_json(str(folder / DESCRIPTOR))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Files:
     """The CSV files of a package, written below a folder."""
 

@@ -6,7 +6,6 @@ measured of one, as it lies below a count of 0 and the plan measures survivors, 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, did_you_mean, shorten
 from hedgerow.export.released import (
     OF_SHARES,
@@ -44,7 +44,7 @@ GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GeoParquet:
     """One table as GeoParquet: the columns of `Release.level`, and a geometry for each row.
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import column_labels, plain_names, statements
 from hedgerow.machine import library
@@ -60,7 +61,7 @@ _PERIOD = re.compile(
 """Periods of SDMX: 2021, 2021-08, 2021-Q1, 2021-W32, 2021-08-10, 2021-08-08/P7D, …."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sdmx:
     """A directory of SDMX: ``structure.xml`` (SDMX-ML 3.0) and ``data.csv`` (SDMX-CSV 2.0).
 

@@ -1,11 +1,11 @@
 """SPSS, Stata and SAS files: one table of a release, with labels of its columns."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     labels_of,
@@ -32,7 +32,7 @@ TAKEN = {
 """Words that SPSS or Stata keep for themselves."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What a format has room for.
 
@@ -59,7 +59,7 @@ FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatisticsFile:
     """One table as a file of SPSS (``.sav``), Stata (``.dta``) or SAS (``.xpt``), by its suffix.
 

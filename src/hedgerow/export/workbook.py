@@ -3,7 +3,6 @@
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from hedgerow.columns import cut
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     SHARE,
@@ -62,7 +62,7 @@ WIDEST, MEASURED = 40, 1_000
 Tables = Mapping[str, pl.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workbook:
     """An Excel workbook (``.xlsx``): a sheet of notes, and one a cuboid with counts and intervals.
 

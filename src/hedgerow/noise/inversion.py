@@ -8,7 +8,6 @@ not below the first 64 digits u of U is above u, its k is X; if it equals u, fur
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Stream
 
@@ -29,7 +29,7 @@ from hedgerow.noise.bits import Stream
 GUARD_BITS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Law:
     """P(X = x) ∝ exp(-exponent(|x|)) on the integers, or on 0, 1, 2, … where not two-sided.
 
@@ -54,7 +54,7 @@ class Law:
         return Law(self.exponent(width), self.step * width**2, two_sided=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tails:
     """Bounds of P(X > k) for k = 0, 1, …: ``lower[k] <= 2**bits * P(X > k) <= upper[k]``.
 
@@ -180,7 +180,7 @@ def invert(
     return undecided
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Inversion:
     """The exact inversion sampler of a law: its thresholds, and a guide into them.
 

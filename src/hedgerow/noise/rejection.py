@@ -8,7 +8,6 @@ it is. Round r reads branch r of the stream. Proof: `docs/proofs/noise.md`, "Exa
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.errors import NoiseError
 from hedgerow.kernels import core_count, kernel
 from hedgerow.noise.bits import ReleaseKey, Stream
@@ -80,7 +80,7 @@ def propose(
             verdicts[i] = REJECTED if distance > 0 else ACCEPTED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Rejection:
     """The exact rejection sampler of a two-sided law.
 

@@ -9,7 +9,6 @@ by up to 27 times. Along a spine they were measured on Rhode Island and on a syn
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
 from typing import Any
@@ -19,6 +18,7 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.design import Work, deviation
@@ -43,7 +43,7 @@ BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """The rough cost of a release, from public facts alone.
 

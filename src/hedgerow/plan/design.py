@@ -12,6 +12,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.arrays import Float64, Levels, Sizes
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -32,7 +33,7 @@ NAMED = 3
 """Cuboids that a sentence names."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """The number of measured cells and of released counts above 0, by cuboid, coarsest first."""
 
@@ -40,7 +41,7 @@ class Work:
     survivors: Sizes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CarriedNoise:
     """The noise that the estimates of a cuboid carry, as their intervals ask for it.
 

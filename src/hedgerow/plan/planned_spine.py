@@ -21,6 +21,7 @@ from hedgerow.arrays import (
     run_numbers,
     some_of,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -230,7 +231,7 @@ class PlannedSpine(Spine, Joint):
         return min(records, self.open_cells(self.tree.finest), expected.survivors[-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SpineVariances(Variances):
     """The variances of the cuboids that have some attribute levels, at every level of the spine.
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from hedgerow.declared import frozen
 from hedgerow.notebook import block, html_table, paragraph
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
@@ -33,7 +34,7 @@ DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restriction:
     """Something about the table that is public by declaration, so that neighbours agree on it.
 
@@ -56,7 +57,7 @@ class Restriction:
         return f"the counts of {self.axis}.{self.level} {listed} are published exactly"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Protection:
     """Who is protected, and between which tables; two that are equal mean the same promise.
 

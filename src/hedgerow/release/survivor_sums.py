@@ -17,13 +17,13 @@ the depths lose from one to the next; and its records are spread as those releas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 
 from hedgerow.arrays import Codes, Float64, FloatTriple, Levels, among
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
@@ -37,7 +37,7 @@ ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Depth:
     """The measured nodes of a depth.
 

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, run_of
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
@@ -70,7 +71,7 @@ from hedgerow.tables.tree import Tree
 ATTEMPTS, PARTS, NOTES = "attempts", "parts", "notes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """What is known of a finished run. Confidential.
 

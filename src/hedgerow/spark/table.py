@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import NumericColumn, binned
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.limits import LARGEST_LEAF
@@ -161,7 +162,7 @@ def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkSource:
     """What Spark can read and the local engine cannot.
 

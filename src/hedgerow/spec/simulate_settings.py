@@ -1,13 +1,14 @@
 """The settings that a ``[simulate]`` section compares: combinations of its lists, and baselines."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict
 
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.baselines import (
@@ -124,7 +125,7 @@ Made = tuple[str, Method | HedgerowError]
 """A name, and the setting or the reason why it is impossible."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """An impossible setting, and the reason."""
 
@@ -132,7 +133,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Combination:
     """One combination of the lists of a file, as sections; the estimator's has no measure."""
 
@@ -149,7 +150,7 @@ class Combination:
         return one == two and self.budget.budget() == other.budget.budget()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """The settings that a section compares: its lists, and for the rest the release file."""
 

@@ -1,11 +1,12 @@
 """``[table]`` of a release file: where the confidential records are, and how they are counted."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
@@ -32,7 +33,7 @@ def located(url: str, folder: Path) -> str:
     return f"{SQLITE}{quote(path)}{mark}{parameters}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableSpec:
     """The table of a release file.
 

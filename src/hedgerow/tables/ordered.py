@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import Array, CellNumbers, Codes, Int64, UInt64, begins, some_of
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
@@ -239,7 +240,7 @@ class Column:
         return column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordering:
     """How the records of a table become leaf counts.
 

@@ -18,7 +18,6 @@ variance of i is g_i² Var(y_ancestor), and of a node at e or above it is all of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf, prod
 
@@ -35,6 +34,7 @@ from hedgerow.arrays import (
     Numbers,
     run_sums,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
@@ -43,7 +43,7 @@ from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel, over_families, run_range
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AxisSquares:
     """The weights and variances of least squares along one axis.
 

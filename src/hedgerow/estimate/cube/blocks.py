@@ -7,7 +7,6 @@ second axis, and no cell missing; a census has groups of its own, and a member h
 its group has; survivors have a group for each block.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,6 +23,7 @@ from hedgerow.arrays import (
     run_numbers,
     run_starts,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.kernels import kernel, over_families, run_ends, run_range, run_size
@@ -44,7 +44,7 @@ Settled = IntPair
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Blocks:
     """The blocks below some parents, and where their cells stand in flat tables.
 

@@ -19,6 +19,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Array, CuboidList, Float64, Int64, IntArrays, Levels, Sizes, run_numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 
 
@@ -95,7 +96,7 @@ class AxisShape:
         return start
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CubeShape:
     """All combinations of the levels of several axes.
 

@@ -9,7 +9,6 @@ Blocks stand in the order of their row parents, then column parents; cells are l
 block by block and row by row.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,6 +24,7 @@ from hedgerow.arrays import (
     run_starts,
     run_sums,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.kernels import inner_kernel, kernel, over_families, run_ends
@@ -33,7 +33,7 @@ Cells = tuple[Int32, Int32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseBlocks:
     """The blocks with a positive cell above them; `SparseBlocks.of_cells` makes them.
 

@@ -30,6 +30,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair, Int64, Integers, Levels, OfCuboids, Sizes
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.estimate.factors import Factors
@@ -49,7 +50,7 @@ Groups = Sequence[Float64 | None]
 """Of each axis float64 (nodes, sums): sums that stand in the place of its nodes, if any."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Factored:
     """Numbers of cells: sums, over combinations of levels, of products over axes.
 

@@ -1,10 +1,9 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.real_projection import FamilyEstimator
@@ -75,7 +74,7 @@ def _project(
         y[end - 1] = totals[family] - before
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Isotonic(FamilyEstimator):
     """Minimise ``Σ_j w_j (Y_j - X_j)²`` over integers ``0 <= Y_1 <= … <= Y_n = c``, by family.
 

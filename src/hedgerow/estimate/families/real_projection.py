@@ -15,12 +15,13 @@ was never measured. They are the limits of small and large variances, so they ar
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, FloatPair, Int64, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -44,7 +45,7 @@ Kernel = Callable[[Float64, Float64, Int64, Int64, Families, Int64], None]
 """``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FamilyEstimator(Estimator):
     """An estimator that is a kernel, which settles each family by itself; its fields are its own.
 

@@ -1,12 +1,12 @@
 """The estimator of penalised least squares: few counts that are not zero, and close ones."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.real_projection import FamilyEstimator, project_real
@@ -201,7 +201,7 @@ def _solve(
     return cost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sparse(FamilyEstimator):
     """Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0``, ``Σ y = c``.
 

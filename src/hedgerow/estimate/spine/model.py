@@ -34,6 +34,7 @@ from hedgerow.arrays import (
     runs,
     starts_within,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
@@ -46,7 +47,7 @@ EQUAL = 1e-6
 Number = TypeVar("Number", np.int64, np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Upward:
     """What the noisy tables of a part say.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel, run_range
@@ -22,7 +23,7 @@ TOP_ROOT = -1
 """The root level of the top part: above the spine's level 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Some levels of a spine below some of its nodes.
 

@@ -8,11 +8,11 @@ of the nodes. Formulas: `docs/proofs/variances.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
@@ -117,7 +117,7 @@ Entries = tuple[Int64, Int64, Float64]
 Both = FloatPair
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Passes:
     """The passes up, down and backwards between the deepest public and the last measured depth.
 

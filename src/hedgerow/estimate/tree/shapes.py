@@ -27,12 +27,13 @@ from hedgerow.arrays import (
     runs,
     starts_among,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LevelShapes:
     """The distinct shapes of the nodes of one level of an axis.
 

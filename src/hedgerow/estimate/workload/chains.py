@@ -20,11 +20,11 @@ C takes vectors of this form, a few tables of coarser cuboids, to vectors of thi
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, CuboidList, Float64, FloatArrays, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     cells_below,
@@ -39,7 +39,7 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Layers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Chain:
     """The least squares of nested cuboids, each measured; the first may be public.
 

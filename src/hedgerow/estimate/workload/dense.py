@@ -13,7 +13,6 @@ its parts, tables are far larger than their sum, and their products far larger s
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
@@ -21,6 +20,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from hedgerow.arrays import Float64, Int64, Levels, Tables
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import (
     cells_below,
@@ -38,7 +38,7 @@ CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class DenseDual:
     """K's factor, and H.
 

@@ -12,10 +12,11 @@ before it are revised, the last ones first. Only levels decide: public facts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from hedgerow.arrays import CuboidList, Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal, meet
 
@@ -70,7 +71,7 @@ def kept_covers(
     return kept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Search:
     """A search for the covers that are kept, from the finest element on.
 

@@ -27,13 +27,13 @@ for the sums that are targets). In the end every element is the sum of every tab
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, CuboidList, Float64, Int64, IntTables, Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.shape import (
@@ -77,7 +77,7 @@ def closure(cuboids: Iterable[Levels]) -> CuboidList:
     return tuple(sorted(closed, key=fineness))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Lattice:
     """What is settled, and below what; `Lattice.of` makes it. The head of this module explains it.
 

@@ -5,11 +5,10 @@ vector S_dᵀ w_d has the mean of w_d over what d and c have in common around it
 table's cells, and S_c S_dᵀ w_d is that mean times the table's cells in a cell of c.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     at_level,
@@ -21,7 +20,7 @@ from hedgerow.estimate.cube.shape import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Layers:
     """Vectors over a table's cells, each a sum of tables of coarser cuboids that are spread.
 

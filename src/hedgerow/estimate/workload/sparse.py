@@ -8,7 +8,6 @@ three margins need not admit a table.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
 
@@ -27,6 +26,7 @@ from hedgerow.arrays import (
     run_of,
     run_starts,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
@@ -116,7 +116,7 @@ def folded_sizes(fold: Fold) -> tuple[int, int]:
     return fold.shape.cells(rows), fold.shape.cells(_only(cuboid, other))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseFold:
     """The cells below positive counts of two covers: blocks of rows and columns.
 
@@ -180,7 +180,7 @@ class SparseFold:
         return self.blocks.settle(noisy, (np.ones(len(rows)), np.ones(len(columns))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseFamilies:
     """All children of the positive cells of one cover, family by family.
 

@@ -9,11 +9,12 @@ the mean difference is the guess. Of a table that is released once every sum is 
 same numbers, whatever is asked.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
+from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
     APART,
@@ -37,7 +38,7 @@ CHOICES = (APART, 2)
 """The place of the random choices of an attacker."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Targets:
     """Small cells of a table, whose counts somebody wants to find out.
 

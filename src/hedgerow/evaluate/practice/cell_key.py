@@ -5,13 +5,13 @@ Cell-Key Method" (CRAN, 1.0.0). `pt_export` writes them for TauArgus or SAS.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.errors import SpecError
 from hedgerow.evaluate.practice.practice import Practice
 from hedgerow.evaluate.practice.rounding import unit_keys
@@ -25,7 +25,7 @@ MOST = 1 << 20
 """No office adds more records to a cell."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PerturbationTable:
     """A table of perturbation for counts.
 
@@ -129,7 +129,7 @@ def _faults(
         yield "the probabilities of each i must add up to 1"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class CellKey(Practice):
     """Counts with the noise that their keys find in a table.
 

@@ -5,12 +5,12 @@ mean over all of them says how many are empty.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Bool, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
     Counted,
@@ -38,7 +38,7 @@ Figure = tuple[str, str, float]
 """A group of figures, the name in it, and the value: records, or a share in the last two groups."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class OneRelease:
     """A release that was made, as a method that makes it whatever the bits."""
 
@@ -62,7 +62,7 @@ class OneRelease:
         return of_nodes(counts.tree, self.release.content.nodes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Table:
     """A table, and what of it is published and looked at.
 

@@ -16,7 +16,6 @@ against several, nor against what ranges of hidden cells tell.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
 from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, int64_zeros, run_starts
+from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -42,7 +42,7 @@ MOST_SOLVED = 1000
 TINY = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TiedCells:
     """The cells above 0 of all published cuboids, end to end, and the sums that tie them.
 
@@ -124,7 +124,7 @@ class TiedCells:
             hidden[cell[smallest]] = True
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Suppression(Practice):
     """Cells of 1 to below a threshold have no number, nor have those that would give them away.
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import reduce
 from math import inf
@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes
-from hedgerow.declared import Real
+from hedgerow.declared import Real, frozen
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
@@ -29,7 +29,7 @@ ByDepth = tuple[Fraction | None, ...]
 """For each cuboid of a plan its share of the budget; None where nothing is measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """The public facts that an allocation may look at.
 
@@ -214,7 +214,7 @@ class Allocation(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uniform:
     """Equal shares for all depths that can be measured.
 
@@ -232,7 +232,7 @@ class Uniform:
         return (Fraction(1, len(problem.cuboids)),) * len(problem.cuboids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relative:
     """Relative errors: the squared error of a count N costs 1/max(N, 1)².
 
@@ -249,7 +249,7 @@ class Relative:
     name = "relative"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerLevel:
     """The same importance for every depth: each of its n nodes costs 1/n.
 

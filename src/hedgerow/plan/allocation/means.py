@@ -10,13 +10,14 @@ between workloads where their shares are optimised (`hedgerow.plan.allocation.op
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes, WithGradient, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
@@ -145,7 +146,7 @@ class Means(ABC):
         return rounded[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Along(Means):
     """Variances along a chain, or along one axis of a cube; exact for the tree's real families.
 
@@ -294,7 +295,7 @@ def _last(count: int) -> Bool:
     return np.asarray(np.arange(count) == count - 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class NamedMeans(Means):
     """The mean variances of named cuboids by their shares; make them with `NamedMeans.of`.
 

@@ -8,14 +8,13 @@ against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
 
 from hedgerow.arrays import Float64
-from hedgerow.declared import either
+from hedgerow.declared import either, frozen
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
     ByDepth,
@@ -43,7 +42,7 @@ EXACT_BEYOND = 50.0
 """The precision at which all noise is 0 but for a chance of 1e-21."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Optimal:
     """The shares that make the importance-weighted squared error of all counts least.
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 
 from hedgerow.arrays import Float64, Int64, WithGradient
+from hedgerow.declared import frozen
 from hedgerow.plan.allocation.allocation import FINE_PARTS, ByDepth, Problem
 from hedgerow.plan.allocation.means import Means
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
@@ -55,7 +56,7 @@ UNPROVED = {
 Function = Callable[[Float64], WithGradient]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Optimum:
     """Shares before they are rounded, and how near their cost is to the least under wide noise.
 

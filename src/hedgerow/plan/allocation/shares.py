@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, cast
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
 from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
@@ -22,7 +22,7 @@ ByAxis = Mapping[str, tuple[Fraction, ...]]
 ByCuboid = Mapping[str, Fraction]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class Shares:
     """Shares as given; a depth, level or cuboid of share 0 stays unmeasured.
 
@@ -135,7 +135,7 @@ def _check_last(subject: str, shares: Sequence[Fraction]) -> None:
         raise PlanError(f"the last {subject} must be above 0: the leaves have to be measured")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class QueryShares:
     """Shares by level and by query: a cuboid gets the product, divided by what is measured in all.
 

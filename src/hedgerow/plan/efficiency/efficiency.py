@@ -1,10 +1,11 @@
 """How good a plan is: the least squared error that anyone could have at its price, over its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import isfinite, sqrt
 
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation.allocation import Importance, Problem, importances
 from hedgerow.plan.cuboids import RunningSums
@@ -25,7 +26,7 @@ EITHER = tuple(Pairs(single=k / 8, moved=1 - k / 8) for k in (0, 1, 2, 4, 6, 8))
 """What is weighed where records may come, go or move."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Efficiency:
     """The least total squared error of any unbiased estimates at a plan's price, over the plan's.
 

@@ -26,6 +26,7 @@ from math import prod, sqrt
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -44,7 +45,7 @@ DERIVATIVES = 1e-6
 """What derivatives by level may be off by, relatively."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LeastTotal:
     """The least squared error of any unbiased estimates whose noise has the price 1.
 
@@ -258,7 +259,7 @@ def _rounded(numbers: Float64) -> Float64:
     return np.ldexp(np.round(mantissa, 13), exponent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Space:
     """Contrasts of the axes beside the first: one level of each, less what is coarser.
 

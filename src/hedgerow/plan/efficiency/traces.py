@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, starts_of
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -30,7 +31,7 @@ NEAR_ZERO = 1e-14
 ONE_CELL = "a table of one cell has nothing to divide the budget among"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Pairs:
     """Which neighbours the dual weighs.
 
@@ -135,7 +136,7 @@ class Branches:
         return np.array([1.0, *heaviest[::-1]])[list(self.merged)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Root:
     """tr √(√G L √G), and its derivatives.
 

@@ -15,12 +15,12 @@ it has a part of is: where it has all of the group's open cells, if low = high; 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers, starts_among
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -97,7 +97,7 @@ def _below(
     return np.maximum(low, low_above[parent] - most), np.minimum(high, high_above[parent] - least)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Rows:
     """The rows of a level of the spine, group by group.
 

@@ -7,10 +7,11 @@ them is a plan. For somebody's own division the page computes what a budget buys
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
@@ -58,7 +59,7 @@ def _is_budget(budget: Budget, value: Fraction) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budgets:
     """The budgets of a page: the steps of its slider, ascending.
 
@@ -98,7 +99,7 @@ class Budgets:
         return cls(tuple(values), values.index(own))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Division:
     """One way to divide the budget, at every budget.
 

@@ -12,12 +12,12 @@ can be. Round-off is bounded assuming that exp, log, sin, … are right to 4 uni
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Int64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, GaussianLoss, Losses
 from hedgerow.privacy.accountant.contour_nodes import (
     HIGH,
@@ -62,7 +62,7 @@ _FEW, _MANY = 1 << 20, 1 << 23
 _FOLDED_REACH = 8.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """A line with weights and evenly spaced nodes c + imh for |m| ≤ last.
 
@@ -85,7 +85,7 @@ class Grid:
     beyond: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contour:
     """A grid with the nodes to visit.
 
@@ -197,7 +197,7 @@ SMALLEST = 1e-280
 """What is left of δ without P[L = ∞] is not told from 0 below this."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Figures:
     low: float
     point: float

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -18,6 +17,7 @@ from hedgerow.arrays import (
     int64_zeros,
     runs,
 )
+from hedgerow.declared import frozen
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -225,7 +225,7 @@ def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64
     return runs(fresh, np.maximum(end - fresh, 0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Product:
     """Π φ_i(t · step_i)^times_i e^(it·lag): the transform on the line, 1 at t = 0.
 

@@ -10,12 +10,12 @@ The formulas for each kind of loss: `docs/proofs/accounting.md`, "Transforms of 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Complex128, Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -28,7 +28,7 @@ _ATOMS = np.arange(-9.0, 10.0)
 _ONE_TERM_SIGMA2 = 9.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TiltedLoss:
     """One loss under its law tilted by c: its φ(v) = e^(i·centre·v) φ₀(v), and bounds for it.
 

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.budget import FINITE_EPSILON, float_above
 
@@ -34,7 +35,7 @@ SMALL_MU = 1e-3
 FARTHEST, SMALLEST = 100.0, 1e-300  # δ_μ is less than the second from a = 38 on
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gaussians:
     """Noise N_Z(0, σ²) on whole numbers of which one unit changes vectors of bounded norm.
 

@@ -12,12 +12,12 @@ Round-off: `docs/proofs/accounting.md`, "δ(ε) by enumeration".
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, LaplaceLoss, Loss, Losses, PairLoss
 from hedgerow.privacy.accountant.lattice_masses import ROUND, infinite
 
@@ -34,7 +34,7 @@ Coin = tuple[float, int]
 """ε_i and how often."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Halves:
     """Sums of losses with their chances: of one half as they come, of the other from each on.
 

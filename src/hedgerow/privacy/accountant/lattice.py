@@ -14,13 +14,13 @@ each times max w. Sums are made of blocks of 256 terms in any order, then exactl
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
@@ -150,7 +150,7 @@ def exp_of_fraction(exponent: Fraction) -> float:
 TINY = 1e-300
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Atoms:
     """The finite losses of a composition, ascending, one an entry.
 

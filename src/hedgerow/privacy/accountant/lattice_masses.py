@@ -7,12 +7,12 @@ its error, counted in the 1-norm over all atoms, those left out included.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 ROUND = 2.0**-53
@@ -28,7 +28,7 @@ BESIDE = np.array([x for x in range(-9, 10) if x != 0])
 """Where the terms of a narrow θ lie, next to the largest: the others are below e^-80 of it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TiltedMasses:
     """One loss tilted by c: the atom ``start + i`` has p(l) e^(c l) = e^exponent · masses[i].
 

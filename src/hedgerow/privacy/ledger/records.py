@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
@@ -33,7 +34,7 @@ _SHOWN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """All that may be spent on one dataset under one neighbouring relation.
 
@@ -88,7 +89,7 @@ class Account:
         return describe_account(self.dataset, self.protection)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charge:
     """One release, as it is charged before its noise is drawn.
 
@@ -119,7 +120,7 @@ class Charge:
         return self == replace(earlier, at=self.at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """Where an account stands.
 

@@ -7,12 +7,13 @@ above its measured one are sums of what is measured below them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from hedgerow.arrays import FloatPair, Int64, run_starts
+from hedgerow.declared import frozen
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots
 from hedgerow.release.descent.source import NO_INFORMATION, Variance
@@ -22,7 +23,7 @@ from hedgerow.tables.tree import Tree
 CHUNK_CELLS = 1 << 21
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generation:
     """The children of all nodes of a depth of a block, in tree order.
 

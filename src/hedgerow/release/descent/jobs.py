@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.arrays import FloatArrays, Int64, Levels
+from hedgerow.declared import frozen
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
@@ -39,7 +40,7 @@ class Engine(Protocol):
         """Yield the results of the jobs in their order; the first failure ends the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalEngine:
     """Runs each job on one of ``workers`` threads, at most one job a worker ahead of the reader.
 
@@ -71,7 +72,7 @@ def tell_nobody(*_what: object) -> None:
     """Do nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """Callbacks that report how far the pass is.
 
@@ -228,7 +229,7 @@ class JobCache:
         return list(results)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalJobs:
     """Jobs on this machine, in runs; what is finished is kept.
 

@@ -23,6 +23,7 @@ from hedgerow.arrays import (
     run_of,
     some_of,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers, cells_above
@@ -67,7 +68,7 @@ class Rows:
         return cast("Self", made(tuple(map(np.concatenate, codes)), *map(np.concatenate, columns)))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Nodes(Rows):
     """Released nodes of a depth in tree order, with their estimates; nothing of the table.
 
@@ -102,7 +103,7 @@ NodesOf = dict[Levels, Nodes]
 """Of each of some cuboids its nodes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What a pass or a job of it releases of one cuboid, in tree order.
 
@@ -129,7 +130,7 @@ class Found:
         return Found(parts[0].levels, nodes, whole, seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoisyCuboid:
     """The noisy counts of a cuboid whose counts are found later, together with others.
 
@@ -160,7 +161,7 @@ def by_cuboid(
     return {levels: result.nodes for levels, result in whole.items()}, measured | noisy
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Slices(Rows):
     """Nodes of a depth in tree order, and the slice of the leaves below each. Confidential.
 
@@ -178,7 +179,7 @@ class Slices(Rows):
         return Slices(codes, nothing, nothing)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Roots:
     """Released nodes below which the pass goes on, and where their leaves lie. Confidential.
 
@@ -227,7 +228,7 @@ def places(codes: Codes, among: Codes) -> Int64:
     return place.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobRoots:
     """The nodes that jobs hang from, which tell whose leaves are whose.
 

@@ -1,6 +1,6 @@
 """One step down the tree: the children of nodes, their true counts and slices of the leaves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from hedgerow.arrays import (
     run_starts,
     runs,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families, run_range
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
@@ -23,7 +24,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refinement:
     """What a step from depth t - 1 to depth t needs to know of the tree.
 
@@ -84,7 +85,7 @@ def descendants(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Int6
     return many
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Families:
     """All children of some parents, family by family: a layout of their cells.
 

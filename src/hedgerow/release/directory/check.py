@@ -9,7 +9,7 @@ you signed off.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.registry import read_estimator
 from hedgerow.plan.plan import Plan
@@ -65,7 +66,7 @@ ROUNDING = 1e-12
 """The part of all records by which estimates may differ that another version added up otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that was checked.
 

@@ -9,7 +9,6 @@ the noisy counts: nothing that the release will not show.
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import cast
@@ -19,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Array, Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import JobCache, Told
 from hedgerow.release.descent.nodes import Found, Nodes, Noisy
@@ -35,7 +35,7 @@ METADATA = (b"levels", b"measured")
 VALUES = ("count", "estimate", "variance")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiskCache(JobCache):
     """Finished jobs below one folder; a job that is found there is not run again.
 
@@ -74,7 +74,7 @@ class DiskCache(JobCache):
         return self.folder / f"{way}-{jobs.start:09d}-{jobs.stop:09d}.arrow"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Results:
     """The results in a file, read anew at each iteration; with the seconds of those just made."""
 

@@ -7,13 +7,13 @@ footer, and the headers of all pages, which say what reading them takes.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.limits import MOST_COLUMNS_OF_A_FILE, MOST_DICTIONARY, MOST_FOOTER
 from hedgerow.release.directory.manifest import part_files
@@ -40,7 +40,7 @@ BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
 Kind = type[pl.String] | type[pl.Int64] | type[pl.Float64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """What a file of a release may hold.
 

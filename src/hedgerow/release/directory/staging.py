@@ -12,10 +12,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import KEY_BYTES, ReleaseKey
 from hedgerow.plan.plan import Plan
@@ -54,7 +54,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Staging:
     """A staging folder, its lock and the release key in it.
 
@@ -110,7 +110,7 @@ class Staging:
         _publish(self.folder, self.output)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """What a staging folder is bound to: its key is never used for anything else.
 

@@ -7,15 +7,15 @@ that is given.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
 from hedgerow.text import TextByName, Texts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LookupColumns:
     """The columns of a lookup.
 

@@ -1,7 +1,7 @@
 """Shapes of the areas of an axis, from a public file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ import polars as pl
 import shapely
 
 from hedgerow.arrays import Bool, Float64, run_numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
@@ -20,7 +21,7 @@ SQUARE_METRES, DECIMALS = 1e6, 6
 """Of a square kilometre, and those that tell a square metre."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreaCodes:
     """The codes that shapes are wanted for.
 

@@ -7,12 +7,12 @@ encoding. (Apache Parquet, ``parquet.thrift``: PageHeader; Thrift's compact prot
 
 import struct
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError
 
 HEADER_BYTES = 1 << 14
@@ -24,7 +24,7 @@ DELTA_BYTE_ARRAY = 7
 DATA, DICTIONARY, DATA_2 = 0, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """What the header of a page says.
 
