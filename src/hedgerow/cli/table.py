@@ -339,13 +339,15 @@ def _ratios(question: Question) -> None:
     with stage("reading the release"), undamaged(question.directory):
         released = read_release(question.directory)
         plan, tree = released.plan, released.plan.tree
-        levels, lookup = levels_by(tree, question.by), question.areas.lookup(tree)
+        levels = levels_by(tree, question.by)
+        lookup = question.areas.lookup(tree)
         if lookup is None and not levels:
             check_named(plan, question.level, question.depth)
             named = None if question.level is None else tree.named(question.level)
             named = tree.cuboid(question.depth or 0) if named is None else named
             levels = dict(Sums.of(plan, named).by)
-    words, about = [] if question.share == ["total"] else question.share, OF_RATIO
+    words = [] if question.share == ["total"] else question.share
+    about = OF_RATIO
     if question.rate is not None:
         ratio = RatioQuestion(levels, question.rate, lookup)
         sums = Sums(plan, levels, lookup)
@@ -366,7 +368,8 @@ def _ratios(question: Question) -> None:
 
 def _reservations(plan: Plan, question: Question, sums: Sums) -> Iterator[str]:
     """Yield what else is to be said: that parts were not measured, how wide bounds are."""
-    design, named = plan.design, question.level and plan.tree.named(question.level)
+    design = plan.design
+    named = question.level and plan.tree.named(question.level)
     has_errors = sums.levels in plan.by_levels or design.is_answerable(sums.levels)
     if sums.is_cuboid and not has_errors:
         yield APPROXIMATE

@@ -96,7 +96,8 @@ class Confidence:
         miss = self._miss(cells, independent=False)
         variances = np.asarray(variance, dtype=np.float64)
         own = mechanism.noise_variance
-        envelope, normal = mechanism.envelope, NormalEnvelope(1.0).quantile(miss)
+        envelope = mechanism.envelope
+        normal = NormalEnvelope(1.0).quantile(miss)
         quantile = max(normal, envelope.quantile(miss))
         factor = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
@@ -205,7 +206,8 @@ def _half_widths(
     # A variance above the own one has no cap. But where there is an own one, and weights are those
     # of wide noise (a cube's), the envelope's variance of the estimate is at most that of a draw:
     # twice its reach is enough, however far the own variance is below it.
-    (factor, cap, quantile, widest), (least, is_exact, is_normal) = reach, bounds
+    factor, cap, quantile, widest = reach
+    least, is_exact, is_normal = bounds
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:

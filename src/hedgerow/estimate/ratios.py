@@ -71,7 +71,9 @@ class Ratios:
             lies outside 0..most is its nearest number.
         """
         a, s, b, t, c = self._columns
-        square, half, constant = (b - t) * (b + t), a * b - c * s * t, (a - s) * (a + s)
+        square = (b - t) * (b + t)
+        half = a * b - c * s * t
+        constant = (a - s) * (a + s)
         # half² - square · constant, without the difference of its largest terms
         root2 = (a * t) ** 2 + (b * s) ** 2 - 2 * c * a * t * b * s - (1 - c * c) * (s * t) ** 2
         root = np.sqrt(np.maximum(root2, 0.0))
@@ -81,9 +83,11 @@ class Ratios:
         ends[np.isnan(ends)] = 0.0  # 0 / 0: a numerator without error that is 0
         first, last = ends.min(axis=0), ends.max(axis=0)
         bounded = square > 0
-        low, high = np.clip(first, 0.0, most), np.clip(last, 0.0, most)
+        low = np.clip(first, 0.0, most)
+        high = np.clip(last, 0.0, most)
         # what is left out lies between: one part above it, one below it, or both
-        above_alone, below_alone = (first < 0) & (last <= most), (first >= 0) & (last > most)
+        above_alone = (first < 0) & (last <= most)
+        below_alone = (first >= 0) & (last > most)
         nothing = ~above_alone & ~below_alone | (root2 <= 0) | (square == 0)
         unbounded_low = np.where(above_alone & ~nothing, np.maximum(last, 0.0), 0.0)
         unbounded_high = np.where(below_alone & ~nothing, np.minimum(first, most), most)

@@ -111,7 +111,8 @@ class HistogramsAlone:
         Raises:
             TableError: too many cells, or the last axis is not numeric.
         """
-        edges, finest = ranges_of(counts.tree.axes[-1]).edges, counts.tree.finest
+        edges = ranges_of(counts.tree.axes[-1]).edges
+        finest = counts.tree.finest
         noise = LeafNoise(counts.tree, self.budget, self.neighbours, DiscreteGaussian)
         noisy = dict(noise.released(counts, bits))[finest].values
         noisy = np.maximum(noisy, 0) if self.clipped else noisy
@@ -171,7 +172,8 @@ class QuantilesAlone:
         Raises:
             TableError: the last axis is not numeric.
         """
-        edges, below = ranges_of(counts.tree.axes[-1]).edges, cumulative_by_area(counts)
+        edges = ranges_of(counts.tree.axes[-1]).edges
+        below = cumulative_by_area(counts)
         drawn = np.empty((len(below), len(self.quantiles.ranks)))
         for k, (rank, rate) in enumerate(zip(self.quantiles.ranks, self.rates, strict=True)):
             away = np.abs(below - float(rank) * below[:, -1:])

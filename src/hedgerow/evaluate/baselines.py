@@ -71,7 +71,8 @@ class LeafNoise:
 
     def __post_init__(self) -> None:
         check_leaves(self.tree)
-        changes, worst = [self.neighbours.changes(self.tree.depth)], self.neighbours.is_worst
+        changes = [self.neighbours.changes(self.tree.depth)]
+        worst = self.neighbours.is_worst
         profile = calibrate(self.mechanism, self.budget, [Fraction(1)], changes, is_worst=worst)
         object.__setattr__(self, "noise", profile.uses[0].noise)
 
@@ -102,7 +103,8 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     for one record a unit and a public total, which is not used. Coarser cells are sums and miss
     what was dropped.
     """
-    noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
+    noise = DiscreteLaplace(2 / budget.epsilon)
+    cut = stability_cut(budget)
     noisy = np.empty(len(counts.values), dtype=np.int64)
     noise.draw(bits.stream(*counts.tree.finest), 0, noisy)
     noisy += counts.values
@@ -193,7 +195,8 @@ class IndependentNoise:
         """Yield the noisy counts of every cuboid."""
         for levels in self.plan.levels:
             source = self.plan.repeats.get(levels, levels)
-            noise, given = self.plan.noise.get(source), CuboidCounts.true(counts, levels)
+            noise = self.plan.noise.get(source)
+            given = CuboidCounts.true(counts, levels)
             if noise is not None:
                 given = CuboidCounts(None, _noisy_cells(counts, source, noise, bits))
             yield levels, given

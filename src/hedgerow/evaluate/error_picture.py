@@ -69,7 +69,8 @@ def picture_of_errors(
     """
     check_outside(Path(path), "the picture")
     rows = some_rows(len(errors))
-    names, unit = names_of(plan, [plan.levels[row] for row in rows]), unit_of(plan)
+    names = names_of(plan, [plan.levels[row] for row in rows])
+    unit = unit_of(plan)
     drawn = f" {len(rows)} of {len(plan.levels)} cuboids are drawn."
     errors, more = errors[rows], drawn if len(rows) < len(plan.levels) else ""
     expected = errors.select("cuboid").join(

@@ -153,7 +153,8 @@ def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
         released: what is compared with it.
     """
     tree, by_cuboid = counts.tree, dict(released)
-    cuboids, rows = sorted(by_cuboid, key=fineness), []
+    cuboids = sorted(by_cuboid, key=fineness)
+    rows = []
     for levels in cuboids:
         true = CuboidCounts.true(counts, levels)
         _, given, exact = align_cells(by_cuboid[levels], true, tree.cells(levels))

@@ -63,7 +63,9 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     released as positive that are truly 0; ``false_negative_rate``: the share of the truly positive
     cells that are not released as positive (Boninsegna & Silvestri, Section 5).
     """
-    error, shown, there = np.abs(given - true), given > 0, true > 0
+    error = np.abs(given - true)
+    shown = given > 0
+    there = true > 0
     return {
         "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
         "mae": float(error.sum(dtype=np.float64) / cells),
@@ -109,7 +111,8 @@ def rows_beside_forecast(
     where it is null, and ratios where counts are exact. ``covered`` is the share of the intervals
     of each cuboid that hold the true count (`hedgerow.evaluate.metrics.coverage`).
     """
-    rows, of_cuboid = [], {row["cuboid"]: row for row in expected.iter_rows(named=True)}
+    rows = []
+    of_cuboid = {row["cuboid"]: row for row in expected.iter_rows(named=True)}
     for row, measured in zip(error_rows(errors), errors.iter_rows(named=True), strict=True):
         depth, cuboid, _, _, largest, discovered, lost = row
         predicted = of_cuboid[cuboid]
@@ -184,7 +187,8 @@ def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int
 def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
     """Return all cells of a cuboid, and True; or those that are listed, some of many, and False."""
     tree = release.plan.tree
-    name, cells = tree.name_of(levels), tree.cells(levels)
+    name = tree.name_of(levels)
+    cells = tree.cells(levels)
     listed = release.level(name)
     if len(listed) == cells:
         return listed, True
@@ -204,7 +208,8 @@ def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Itera
     cells[0] += float(possible) - len(true)  # truly 0, and released so
     for number in np.flatnonzero(cells).tolist():
         within = band == number
-        held, most = {}, None if number > HIGHEST_POWER else int(starts[number + 1]) - 1
+        held = {}
+        most = None if number > HIGHEST_POWER else int(starts[number + 1]) - 1
         if ends is not None:
             low, high = (end[within] for end in ends)
             inside = (low <= true[within]) & (true[within] <= high)  # never without an interval

@@ -58,15 +58,18 @@ class ErrorSums:
         """
         if self._full:
             return None
-        gram, group = np.zeros((len(self._sums),) * 2), np.arange(self.runs) % len(self._sums)
+        gram = np.zeros((len(self._sums),) * 2)
+        group = np.arange(self.runs) % len(self._sums)
         for g, h in zip(*np.tril_indices(len(gram)), strict=True):  # sums over cells of products
             _, one, other = align_cells(self._sums[g], self._sums[h], self.cells)
             gram[g, h] = gram[h, g] = np.dot(one.astype(np.float64), other.astype(np.float64))
-        sizes, parts = np.bincount(group).astype(np.float64), np.bincount(group, squares)
+        sizes = np.bincount(group).astype(np.float64)
+        parts = np.bincount(group, squares)
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         errors = np.full(2, np.nan)
         if self.runs > 2:
-            left, groups = gram.sum() - 2 * gram.sum(axis=1) + gram.diagonal(), len(gram)
+            left = gram.sum() - 2 * gram.sum(axis=1) + gram.diagonal()
+            groups = len(gram)
             without = np.array(_both(left, parts.sum() - parts, self.runs - sizes, self.cells))
             errors = np.sqrt((groups - 1) * without.var(axis=1))
         return dict(zip(MOMENTS, (*whole, *errors.tolist()), strict=True))
@@ -82,13 +85,15 @@ class ErrorSums:
         whole = CuboidCounts(nothing, nothing)
         for sums in self._sums:
             whole = whole.plus(sums, self.cells)
-        highest, lowest = int(whole.values.max(initial=0)), int(whole.values.min(initial=0))
+        highest = int(whole.values.max(initial=0))
+        lowest = int(whole.values.min(initial=0))
         return highest / self.runs, lowest / self.runs
 
 
 def _both(squared_sums: Any, squares: Any, runs: Any, cells: int) -> tuple[Any, Any]:
     """Return bias² and variance from Σ_c (Σ_r e)² and Σ_rc e², of one sample or of several."""
-    mean_square, raw = squares / (runs * cells), squared_sums / (runs * runs * cells)
+    mean_square = squares / (runs * cells)
+    raw = squared_sums / (runs * runs * cells)
     variance = (mean_square - raw) * runs / (runs - 1)
     return raw - variance / runs, variance
 

@@ -98,7 +98,8 @@ def _levels_of(release: Release, level: str) -> Levels:
     plan, tree = release.plan, release.plan.tree
     levels = tree.named(level)
     if levels is None or levels not in plan.by_levels:
-        names, of_axis = ", ".join(plan.cuboids), axis_level(tree, level)
+        names = ", ".join(plan.cuboids)
+        of_axis = axis_level(tree, level)
         if of_axis is None and levels is None:
             raise ReleaseError(f"no level is called {level!r}; there are {names}")
         what = "" if of_axis is None else f" (a level of axis {of_axis[0]!r} alone)"
@@ -178,7 +179,8 @@ def equal_parts(
             mirror image.
         confidence: of one interval.
     """
-    draws, missed = len(errors), 1 - confidence.coverage
+    draws = len(errors)
+    missed = 1 - confidence.coverage
     fewest, most = sorted(eligible(threshold, estimate, errors, COUNT_PART * missed))
     rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
     half_width = np.partition(errors, draws - rank, axis=0)[draws - rank]

@@ -82,7 +82,8 @@ def metric_rows(errors: pl.DataFrame, metric: str) -> Rows:
 
 
 def _word(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
-    value, error = row[metric], row[f"{metric}_error"]
+    value = row[metric]
+    error = row[f"{metric}_error"]
     if value is None or error is None:
         return "-"
     mark = "*" if value == least and (value or error) else " "
@@ -219,7 +220,8 @@ def _draw(axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], Col
     names, colours = look
     rows = enumerate(part.select("setting", "estimator", "measure").rows())
     for row, (setting, estimator, measure) in rows:
-        marker, colour = "s" if measure == "all" else "o", colours[estimator]
+        marker = "s" if measure == "all" else "o"
+        colour = colours[estimator]
         axes.errorbar(
             values[row], names.index(setting), xerr=bars[row], color=colour, markersize=4.5,
             marker=marker, elinewidth=1.2,

@@ -93,7 +93,8 @@ def _drawn(
     trips: Int64,
 ) -> Int64:
     """Return a section of the municipality for each trip: int64 (all trips)."""
-    low, high = running[start[municipality]], running[start[municipality + 1]]
+    low = running[start[municipality]]
+    high = running[start[municipality + 1]]
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
     section = np.searchsorted(running, spot, side="right") - 1
     # a spot may be rounded up to the next municipality's first section
@@ -136,10 +137,12 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     areas, spot = _municipalities(rng, chosen)
     people = rng.lognormal(sigma=1.5, size=chosen.municipalities)
     whole = _trips(rng, spot, people, chosen)
-    parts, title = iter([whole]), "Trips to work over origin × destination"
+    parts = iter([whole])
+    title = "Trips to work over origin × destination"
     if chosen.sections:
         areas, first = draw_sections(rng, areas, people, chosen)
-        parts, title = _flows(rng, first, whole), "Trips to work between census sections"
+        parts = _flows(rng, first, whole)
+        title = "Trips to work between census sections"
     areas.write_parquet(listed)
     origins, destinations = (
         areas.rename({name: f"{end}_{name}" for name in areas.columns}) for end in "od"

@@ -210,7 +210,8 @@ def draw_people(
         own = rng.lognormal(sigma=varies * UNEVEN, size=(areas, len(GROUPS)))
         shares = shares * own if above is None else (shares * own)[above]
     minors = np.array([0.0, *(kind.minors for kind in QUARTERS.values())])
-    blocks, texts = places.areas["block"], [pl.Series(w, dtype=pl.Categorical) for w in WORDS]
+    blocks = places.areas["block"]
+    texts = [pl.Series(w, dtype=pl.Categorical) for w in WORDS]
     for part in residents.filter(pl.col("people") > 0).iter_slices(ROWS_AT_ONCE):
         block, kind, _, people = (column.to_numpy() for column in part)
         young = np.where(kind == 0, rng.beta(8, 28, len(part)), minors[kind])

@@ -83,12 +83,15 @@ class _Files:
         (self.folder / "domain").mkdir()
         lists, names = list[Json](), list[Json]()
         for axis, level in ((a, level) for a in self._axes for level in range(1, a.depth + 1)):
-            name, codes, words = self._name(axis, level), axis.keys(level), self._words(axis, level)
+            name = self._name(axis, level)
+            codes = axis.keys(level)
+            words = self._words(axis, level)
             path, own = f"domain/{name}.csv", codes.columns
             keys = [self._reference(axis, level - 1)] if level > 1 else []
             lists.append(self._resource(axis.paths(level), name, path, words, own, keys))
             if axis.names_of(level) is not None:
-                frame, path = axis.with_names(codes).drop_nulls(), f"domain/{name}.names.csv"
+                frame = axis.with_names(codes).drop_nulls()
+                path = f"domain/{name}.names.csv"
                 key, words = [self._reference(axis, level)], f"{words}: names"
                 names.append(self._resource(frame, f"{name}.names", path, words, own, key))
         return lists + names
@@ -181,7 +184,8 @@ _TYPES: dict[Any, str] = {
 
 def _described(release: Release, share: TextByName | None) -> Json:
     """Return what a package says of itself."""
-    plan, said = release.plan, release.plan.description
+    plan = release.plan
+    said = release.plan.description
     licence = {"name": re.sub(r"[^-A-Za-z0-9._]+", "-", said.licence), "title": said.licence}
     if re.match(r"https?://\S+$", said.licence):
         licence = {"path": said.licence, "title": said.licence}

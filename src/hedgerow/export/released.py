@@ -121,7 +121,8 @@ def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[s
     """
     if share is None:
         return dict.fromkeys(names, False)
-    of, told = Sums(plan, share).levels, set(label_columns(plan, share))
+    of = Sums(plan, share).levels
+    told = set(label_columns(plan, share))
     has = {
         name: all(k >= other for k, other in zip(levels, of, strict=True))
         and told < set(label_columns(plan, Sums.of(plan, levels).by))

@@ -94,7 +94,8 @@ class Workbook:
             MachineError: xlsxwriter is missing, or the disk is full.
         """
         check_suffix(output, [".xlsx"], "the file", ReleaseError)
-        xlsxwriter, plan = library("xlsxwriter", "excel"), release.plan
+        xlsxwriter = library("xlsxwriter", "excel")
+        plan = release.plan
         chosen = [*plan.cuboids] if self.level is None else [self.level]
         for name in chosen:
             levels = plan.tree.named(name)

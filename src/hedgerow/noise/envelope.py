@@ -96,7 +96,8 @@ class LaplaceEnvelope(Envelope):
         best μ for an x has x = 2μ/(1 - μ²); x by bisection, rounded up.
         """
         needed = math.log(2 / chance)
-        low, high = 0.0, needed + math.log1p(needed) + 5.0
+        low = 0.0
+        high = needed + math.log1p(needed) + 5.0
         for _ in range(100):
             x = (low + high) / 2
             mu = (math.hypot(1.0, x) - 1) / x

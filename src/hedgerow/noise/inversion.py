@@ -124,7 +124,8 @@ def tails(law: Law, bits: int) -> Tails:
     lower = list(accumulate(reversed(lower[1:]), initial=0))[::-1]
     upper = list(accumulate(reversed(upper[1:]), initial=rest))[::-1]
     sides = 2 if law.two_sided else 1
-    total_lower, total_upper = one + sides * lower[0], one + sides * upper[0]
+    total_lower = one + sides * lower[0]
+    total_upper = one + sides * upper[0]
     return Tails(
         [(weight << work) // total_upper for weight in lower],
         [min(one, -(-(weight << work) // total_lower)) for weight in upper],
@@ -251,7 +252,8 @@ def _floors_and_ceilings(tail: Tails) -> tuple[list[int], list[int]] | None:
     floors: list[int] = []
     ceilings: list[int] = []
     for lower, upper in zip(tail.lower, tail.upper, strict=True):
-        floor, ceiling = lower >> shift, -(-upper >> shift)
+        floor = lower >> shift
+        ceiling = -(-upper >> shift)
         # G(k) > 0, so a ceiling is at least 1 even where the lower bound is 0.
         if floor != upper >> shift or ceiling != max(1, -(-lower >> shift)):
             return None

@@ -102,7 +102,8 @@ class Rejection:
         turn = 0
         while len(cells):
             source = stream.branch(turn)
-            first, count = start + int(cells[0]), int(cells[-1] - cells[0]) + 1
+            first = start + int(cells[0])
+            count = int(cells[-1] - cells[0]) + 1
             words = source.words(WORDS_A_ROUND * first, WORDS_A_ROUND * count)
             verdicts = np.empty(len(cells), dtype=np.uint8)
             propose(words, cells, table, shape, out, verdicts)

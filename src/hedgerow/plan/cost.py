@@ -63,7 +63,8 @@ class Cost:
 
     def describe(self) -> str:
         """Return the cost in a sentence."""
-        cells, most = sum(self.expected.cells), sum(self.most.cells)
+        cells = sum(self.expected.cells)
+        most = sum(self.most.cells)
         return (
             f"Expected cost (rough): about {_time(self.seconds)}, "
             f"{_size(self.memory)} of memory and {_size(self.output)} on disk; "
@@ -131,7 +132,8 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
     """
     tree = plan.tree
     forecasts = forecast(plan) if expected is None else expected
-    rmse, rows = forecasts["rmse"], list[tuple[Any, ...]]()
+    rmse = forecasts["rmse"]
+    rows = list[tuple[Any, ...]]()
     if forecasts["depth"].null_count():
         return pl.DataFrame(schema=SCHEMA)
     for levels in off_the_chain(tree):
@@ -150,7 +152,8 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
 
 def off_the_chain(tree: Tree) -> Iterator[Levels]:
     """Yield the levels of all cuboids off the chain; of wide trees those refining one axis."""
-    chain, every = set(tree.chain), tree.level_numbers
+    chain = set(tree.chain)
+    every = tree.level_numbers
     if prod(map(len, every)) <= MOST_CUBOIDS:
         cuboids: Iterator[Levels] = product(*every)
     else:

@@ -264,7 +264,8 @@ class Design(ABC):
                 alive[levels] = alive[again[levels]]
                 continue
             laid_out = self.laid_out(levels, alive)
-            left, own = min(laid_out, records), self.plan.noise.get(levels)
+            left = min(laid_out, records)
+            own = self.plan.noise.get(levels)
             if own is not None and noisy:
                 left = min(left, int(records / max(1.0, deviation(own))))
             cells.append(0 if own is None else laid_out)

@@ -125,7 +125,8 @@ class PlacedTables:
     @classmethod
     def of(cls, tree: Tree, rows: Sequence[PublicRows], leaves: pl.DataFrame) -> "PlacedTables":
         """Return the tables in numbers: nodes of the spine, groups of one attribute."""
-        spine, axis = spine_axis(tree), _group_axis(tree, rows)
+        spine = spine_axis(tree)
+        axis = _group_axis(tree, rows)
         pairs = [combinations(table, leaves) for table in rows]
         shape, group_of = _groups(tree, axis, leaves, [of_leaf for of_leaf, _ in pairs])
         first = np.unique(group_of, return_index=True)[1]

@@ -111,10 +111,12 @@ class PlannedSpine(Spine, Joint):
             For each axis int32 (cells): the node; and int64 (cells): the place of each in the
             order of `Cells`.
         """
-        cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
+        cells = self.cells(cuboid)
+        nodes = range(self.shape.axes[0].sizes[cuboid[0]])
         node, number = cells.located(np.arange(cells.count(nodes)), nodes)
         attributes, numbers = self.attribute_cells(cuboid)
-        has, reaches = self.has(cuboid[0]), self.reaches(numbers, len(attributes[0]))
+        has = self.has(cuboid[0])
+        reaches = self.reaches(numbers, len(attributes[0]))
         is_open = np.zeros(len(node), dtype=np.bool_)
         for group in range(has.shape[1]):
             is_open |= has[node, group] & reaches[number, group]
@@ -138,7 +140,8 @@ class PlannedSpine(Spine, Joint):
             numbers: integers (detail cells): the sum that each belongs to, -1 for none.
             many: how many sums there are.
         """
-        support, taken = self.model.support, self.is_free & (numbers >= 0)
+        support = self.model.support
+        taken = self.is_free & (numbers >= 0)
         group = np.repeat(np.arange(support.groups), support.widths)
         reaches = np.zeros((many, support.groups), dtype=np.bool_)
         reaches[numbers[taken], group[taken]] = True
@@ -346,7 +349,8 @@ def _check_order(tree: Tree) -> None:
 
 def _check_admitted(plan: "Plan") -> None:
     """Raise a NoSpineError unless a plan without public facts may go along its spine."""
-    cells, public = attribute_cells(plan.tree), plan.public
+    cells = attribute_cells(plan.tree)
+    public = plan.public
     if cells > MOST_ATTRIBUTE_CELLS:
         raise NoSpineError(
             f"the attributes have {cells:,} cells, more than {MOST_ATTRIBUTE_CELLS:,}"

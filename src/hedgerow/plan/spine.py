@@ -97,7 +97,8 @@ class Spine:
     @cached_property
     def jobs(self) -> tuple[Part, ...]:
         """The parts below the cut, in order."""
-        own, support = self.shape.axes[0], self.model.support
+        own = self.shape.axes[0]
+        support = self.model.support
         if self.cut == own.depth:
             return ()
         below = own.descendant_start(self.cut, own.depth)

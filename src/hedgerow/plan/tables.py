@@ -422,7 +422,8 @@ class PlannedTables(Joint):
         Of a product by its own variances, which its weights are the best for: under those of the
         noise a combined estimate may have the variance of the noisy count, or more.
         """
-        cuboid, solver = self.shape.given(levels), self.solver
+        cuboid = self.shape.given(levels)
+        solver = self.solver
         if not isinstance(solver, ProductSolver) or cuboid not in self.observed.variances:
             return super().is_raw(levels)
         nominal = replace(solver.variances_of(cuboid), measured=None)
@@ -440,7 +441,9 @@ class PlannedTables(Joint):
         Estimates are those of `solver`, whatever way they are made, and so are their variances.
         Named cuboids are settled at what they have in common alone, which a spine does not know.
         """
-        squares, axes, public = self.squares, self.shape.axes, self.public
+        squares = self.squares
+        axes = self.shape.axes
+        public = self.public
         if not self.is_cube or len(axes) != AXES_IN_JOBS or self.sparse or any(public or ()):
             return None
         if squares is None or len(self.tables) > 1:

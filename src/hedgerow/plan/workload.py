@@ -230,7 +230,8 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    cuboids, every = [*workload.named(tree)], tree.level_numbers
+    cuboids = [*workload.named(tree)]
+    every = tree.level_numbers
     for levels in cuboids:
         fits = isinstance(levels, tuple) and len(levels) == len(every)
         if not fits or not all(k in own for own, k in zip(every, levels, strict=True)):

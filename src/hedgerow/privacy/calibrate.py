@@ -172,7 +172,8 @@ def _bought(
     norm, uses = norm_of(mechanism.price), []
     part = worst_part(shares, changes, norm)
     for share, moves in zip(shares, changes, strict=True):
-        sensitivity, given = max(map(norm, moves)), share * whole / part
+        sensitivity = max(map(norm, moves))
+        given = share * whole / part
         noise = mechanism.with_precision(given / sensitivity)
         use = Use(noise, 1, moves)
         cost = mechanism.price.cost(noise, sensitivity)
@@ -221,7 +222,8 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
 
 def _continuous(budget: EpsilonDelta) -> float:
     """Return ln(1/(2ρ)) at about which continuous Gaussian noise of ρ = μ²/2 keeps (ε, δ)."""
-    epsilon, delta = np.array([float(budget.epsilon)]), float(budget.delta)
+    epsilon = np.array([float(budget.epsilon)])
+    delta = float(budget.delta)
     least = sys.float_info.min
 
     def excess(log_inverse: float) -> float:

@@ -222,7 +222,8 @@ class Replace(Neighbours):
 
     def describe(self, subject: str = "The release") -> str:
         """Return one plain sentence about ``subject``: who is protected from what."""
-        m, same = self.contributions, f"{subject} can differ only so much whatever"
+        m = self.contributions
+        same = f"{subject} can differ only so much whatever"
         unit = self.unit or "unit"
         if not self.exactly:
             return f"{same} the records of any one {unit} say and however many they are, up to {m}."

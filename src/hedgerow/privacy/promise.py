@@ -183,7 +183,8 @@ class Promise:
 
     def answer(self, delta: Exact) -> str:
         """Return what was asked for, or ε at δ, with all that it depends on, in a line."""
-        pure, rho = self.profile.pure_epsilon, self.profile.rho
+        pure = self.profile.pure_epsilon
+        rho = self.profile.rho
         figure = f"ε = {format_rounded_up(self.epsilon(delta))} at δ = {format_delta(delta)}"
         if self.budget is None and pure is not None:
             figure = f"ε = {format_rounded_up(pure)}"

@@ -52,7 +52,8 @@ def check_match(counts: Counts, plan: Plan) -> None:
         refuse_kind("the plan of a release", "make_plan(…)", plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
-    bound, promised = counts.contributions, plan.neighbours.contributions
+    bound = counts.contributions
+    promised = plan.neighbours.contributions
     if bound is None and plan.neighbours.unit is not None:
         raise PlanError(
             f"the plan protects each {plan.neighbours.unit!r}, but the table's contributions were "
@@ -232,7 +233,8 @@ def check_tables(plan: Plan) -> None:
     Raises:
         MachineError: they are too large.
     """
-    read, free = plan.design.bytes_read, _memory_limit()
+    read = plan.design.bytes_read
+    free = _memory_limit()
     if read is None or free is None:
         return
     needed = needed_memory(plan) + read
@@ -270,7 +272,8 @@ def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
 
 def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
     """Return the non-empty cells that a public table tells apart; and how many all are."""
-    numbers, labels = list[Int64](), list[pl.DataFrame]()
+    numbers = list[Int64]()
+    labels = list[pl.DataFrame]()
     for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
         names = axis.columns_in(rows.columns)
         if names:

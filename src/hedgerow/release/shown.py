@@ -145,7 +145,8 @@ class ShownCounts:
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
     def _draw(self, figure: Any, names: list[str]) -> None:
-        axes, rows = figure.subplots(), np.arange(len(names))
+        axes = figure.subplots()
+        rows = np.arange(len(names))
         count, low, high = (
             self.frame[name].cast(pl.Float64).to_numpy() for name in (COUNT, LOW, HIGH)
         )

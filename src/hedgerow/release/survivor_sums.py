@@ -96,7 +96,8 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
         float64 (sums) each: the estimates, records; the variance of the noise in them, records²;
         and by how much what was not measured may differ from what is put in its place, records.
     """
-    tree, depths = content.plan.tree, _depths(content)
+    tree = content.plan.tree
+    depths = _depths(content)
     refined = tree.cuboid(first_refining(tree, wanted))
     last = next(t for t, each in enumerate(depths) if meet(each.levels, refined) == refined)
     filled, error = _filled(depths)
@@ -109,7 +110,8 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
         above = depths[t].sums(depths[t - 1].levels, wanted, codes) if t else here
         carried = weight * passed_on[t]
         estimate += weight * here[0] - carried * above[0]
-        own, above_it = (weight - carried) ** 2 * here[1], carried**2 * (above[1] - here[1])
+        own = (weight - carried) ** 2 * here[1]
+        above_it = carried**2 * (above[1] - here[1])
         variance += depths[t].variance * (own + above_it)
         if t < last:
             share = _share(tree, marginals, wanted, depths[t].levels, codes)
@@ -122,7 +124,8 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
 
 def _depths(content: Content) -> list[_Depth]:
     """Return the deepest public depth, and the measured ones below it."""
-    outline, tree = chain_of(content.plan).outline, content.plan.tree
+    outline = chain_of(content.plan).outline
+    tree = content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
     public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
     depths = sorted(public | outline.measured)

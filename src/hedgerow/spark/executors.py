@@ -253,11 +253,14 @@ class Cluster:
             columns: of a row beside the run's number.
             work: done beside the leaves of a run; returns what is in these columns.
         """
-        sent, key, tree = self._sent(flow, jobs, runs), self.key, flow.tree
+        sent = self._sent(flow, jobs, runs)
+        key = self.key
+        tree = flow.tree
         schema = pa.schema([(RUN, pa.int32()), *columns, FAULT])
 
         def done(rows: pa.Table) -> pa.RecordBatch:
-            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
+            run = rows[RUN][0].as_py()
+            read = leaves_of(rows, tree)
             # the key is read from its own file alone, which is erased when the release appears
             bits = ReleaseKey(key.read_bytes())
             here = _sent_flow(sent).on(Counts.from_leaves(tree, *read), bits)
@@ -297,10 +300,13 @@ class Cluster:
             ReleaseError: a run of jobs left no results.
         """
         del progress
-        folder, plan, tree = self.folder, self.plan, flow.tree
+        folder = self.folder
+        plan = self.plan
+        tree = flow.tree
         before = self._shuffled.get("all")  # runs are then those of the jobs up
         weights = jobs.weights if before is None else np.zeros_like(jobs.weights)
-        runs, roots = runs_of(flow.tree, weights), flow.roots(jobs)
+        runs = runs_of(flow.tree, weights)
+        roots = flow.roots(jobs)
         total = None if plan.public is None else int(self.top.counts.values.sum())
         errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
 

@@ -125,7 +125,8 @@ def _started(builder: Any) -> Any:
     """Return the session; Spark's standard error is dropped where this process starts it."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _quietly(builder.getOrCreate)
-    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         return _quietly(builder.getOrCreate)

@@ -131,8 +131,11 @@ def _each_once(rows: Frame, tree: Tree) -> Frame:
 
 def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:
     """Return what an executor does with a partition's rows; the frame stays on the driver."""
-    count, unit, contributions = table.count, table.unit, table.contributions
-    numeric, schema = table.numeric, leaf_schema(tree)
+    count = table.count
+    unit = table.unit
+    contributions = table.contributions
+    numeric = table.numeric
+    schema = leaf_schema(tree)
 
     def work(batches: Batches) -> Batches:
         for share in _shares(batches, whole=unit is not None):

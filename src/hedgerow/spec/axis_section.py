@@ -150,7 +150,8 @@ class AxisSection(Section):
         if self.edges is not None:
             edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
             return Ranges(self.name, edges, outside)
-        low, high = _number(self.low, "low"), _number(self.high, "high")
+        low = _number(self.low, "low")
+        high = _number(self.high, "high")
         bins = cast("int", self.bins)
         return Ranges.equal_width(self.name, low, high, bins, out_of_bounds=outside)
 
@@ -165,7 +166,9 @@ def public_axis(
         order = section.product or ()
         return Axis.from_product(section.name, lists, order, attribute=section.attribute)
     if section.kind is NUMERIC and mechanism is not None:
-        ranges, branching, _ = section.ranges, section.branching, section.column
+        ranges = section.ranges
+        branching = section.branching
+        _ = section.column
         return numeric_axis(ranges, branching, mechanism=mechanism, attribute=section.attribute)
     return listed_axis(section, folder / section.areas)
 

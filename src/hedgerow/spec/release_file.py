@@ -390,7 +390,8 @@ def budget_of(privacy: PrivacySection) -> Budget:
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
     privacy.check_together()
-    m, exactly = privacy.contributions, privacy.exactly
+    m = privacy.contributions
+    exactly = privacy.exactly
     if privacy.neighbours == "add-remove":
         return AddRemove(m, unit=unit)
     if exactly is None and unit is None and m > 1:

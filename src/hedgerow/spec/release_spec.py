@@ -156,7 +156,8 @@ class ReleaseSpec:
     @cached_property
     def _designed(self) -> Plan | None:
         """The plan of a distribution over one numeric axis, where the file asks for one."""
-        axis, measure = self.file.axis[0], self.file.estimate.measure
+        axis = self.file.axis[0]
+        measure = self.file.estimate.measure
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
         if not alone or axis.attribute or axis.kind is not NUMERIC or measure == Survivors.name:
             return None

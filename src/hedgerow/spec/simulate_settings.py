@@ -259,7 +259,8 @@ class Comparison:
                 even = AllocationSection(method="uniform")
                 setting = replace(own, budget=given, allocation=even)
                 if not any(map(setting.is_same, self.combinations())):  # else it is there already
-                    name, spec = self._name(setting), self._spec(setting)
+                    name = self._name(setting)
+                    spec = self._spec(setting)
                     yield name, _setting(name, _attempt(spec.plan, tree), spec)
                 continue
             noisy = baseline in {"leaf-noise", "independent-noise"}
@@ -271,7 +272,8 @@ class Comparison:
     def _baseline(
         self, tree: Tree, baseline: Baseline, budget: Budget, kind: str | None, name: str
     ) -> Method:
-        neighbours, invariants = self.release.neighbours, self.release.invariants
+        neighbours = self.release.neighbours
+        invariants = self.release.invariants
         mechanism = MECHANISMS[kind or DiscreteGaussian.name]
         if baseline == "leaf-noise":
             return LeafNoise(tree, budget, neighbours, mechanism, name)

@@ -167,7 +167,8 @@ class TableSpec:
 
     def _records(self, tree: Tree) -> Any:
         """Return the records; where axes are numeric, with the codes of their bins."""
-        numeric, source = self._numeric(tree), self.source
+        numeric = self._numeric(tree)
+        source = self.source
         if isinstance(source, SparkSource):
             raise SpecError("[table] source can be read by Spark only, in hedgerow release")
         if not numeric:

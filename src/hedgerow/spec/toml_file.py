@@ -203,11 +203,16 @@ def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
         return
     size, most, unit = 0, 0, "letters"
     if isinstance(given, str):
-        size, most = len(given), LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
+        size = len(given)
+        most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
     elif isinstance(given, int):
-        size, most, unit = given.bit_length(), WORD, "bits"
+        size = given.bit_length()
+        most = WORD
+        unit = "bits"
     elif isinstance(given, Decimal):
-        size, most, unit = len(given.as_tuple().digits), PLACES, "digits"
+        size = len(given.as_tuple().digits)
+        most = PLACES
+        unit = "digits"
     if size > most:
         where, key = _place(path)
         raise SpecError(

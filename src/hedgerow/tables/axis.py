@@ -273,7 +273,8 @@ class Axis:
     @property
     def not_stated_leaves(self) -> Int32:
         """The leaves that take records outside the list: int32, one, one an area, or none."""
-        rule, codes = self.not_stated_by_parent, pl.Series([self.not_stated])
+        rule = self.not_stated_by_parent
+        codes = pl.Series([self.not_stated])
         if self.not_stated is None:
             return np.zeros(0, dtype=np.int32)
         if rule is not None:
@@ -283,7 +284,8 @@ class Axis:
 
     def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
-        above, size = self.ancestors(level), self.size(level)
+        above = self.ancestors(level)
+        size = self.size(level)
         own = np.bincount(above[self.not_stated_leaves], minlength=size)
         return np.asarray(own == np.bincount(above, minlength=size))
 
@@ -483,7 +485,8 @@ class Axis:
     def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
         """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
         columns, first = list[pa.Array](), nodes.min()
-        here, place = np.arange(first, nodes.max() + 1, dtype=np.int32), nodes - first
+        here = np.arange(first, nodes.max() + 1, dtype=np.int32)
+        place = nodes - first
         for k in range(level, 0, -1):
             columns += [column.rows(here, place) for column in reversed(self._columns[k - 1])]
             here = self._parents(k, here)

@@ -447,7 +447,8 @@ def nodes_along(tree: Tree) -> Iterator[tuple[Codes, Int64]]:
     codes = [np.zeros(1, dtype=np.int32) for _ in tree.axes]
     for refined, level in tree.steps:
         first = np.asarray(tree.axes[refined].child_start[level - 1], dtype=np.int64)
-        children, eldest = np.diff(first)[codes[refined]], first[codes[refined]]
+        children = np.diff(first)[codes[refined]]
+        eldest = first[codes[refined]]
         yield tuple(codes), children
         codes = [np.repeat(code, children) for code in codes]
         codes[refined] = runs(eldest, children).astype(np.int32)

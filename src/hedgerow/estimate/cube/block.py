@@ -64,7 +64,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def scratch_of(rows: int, columns: int) -> Scratch:
     """Return room for the vectors of blocks of at most so many rows and columns."""
     # Once for all blocks of a range: of small ones it would take longer than settling them.
-    a, b, filled, slope = np.empty(rows), np.empty(columns), np.empty(columns), np.empty(columns)
+    a = np.empty(rows)
+    b = np.empty(columns)
+    filled = np.empty(columns)
+    slope = np.empty(columns)
     return a, b, filled, slope, np.empty(rows, dtype=np.int64)
 
 
@@ -207,7 +210,9 @@ def _survey_columns(
     slope: Float64,
 ) -> float:
     """Write each column's sum and its slope in b; return how far the farthest one is off."""
-    (u, v), (a, b), (m, n) = weights, multipliers, z.shape
+    u, v = weights
+    a, b = multipliers
+    m, n = z.shape
     for j in range(n):
         filled[j] = 0.0
         slope[j] = 0.0
@@ -266,7 +271,9 @@ def _move(
 ) -> None:
     """Do step 3: move units along rows, from columns over their sums to those under them."""
     (u, v), (m, n) = weights, t.shape
-    cheapest, over, best = scratch[0], scratch[1], scratch[4]
+    cheapest = scratch[0]
+    over = scratch[1]
+    best = scratch[4]
     # Totals are equal: if no column is over its sum, none is under it.
     if not _write_excess(columns, y, over):
         return
@@ -325,7 +332,9 @@ def _cheapest_row(
         # A row must be named even where weights are so far apart that every cost overflows. Equal
         # costs go by hash, so that no row is favoured.
         if cost < least or at < 0:
-            at, least, first = i, cost, _mixed(hashed, i, len(y[i]) + j)
+            at = i
+            least = cost
+            first = _mixed(hashed, i, len(y[i]) + j)
         elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
             at, first = i, _mixed(hashed, i, len(y[i]) + j)
     return at
@@ -342,7 +351,9 @@ def _cheapest_place(
             # Half of what one unit more adds to (y - t)² / (u v); equal costs go by hash.
             cost = (y[k] - t[k] + 0.5) / (u * v[k])
             if cost < least:
-                at, least, first = k, cost, _mixed(place[0], place[1], k)
+                at = k
+                least = cost
+                first = _mixed(place[0], place[1], k)
             elif cost == least and _mixed(place[0], place[1], k) < first:
                 at, first = k, _mixed(place[0], place[1], k)
     return at, least

@@ -69,7 +69,8 @@ class Blocks:
             weights: float64 (rows) and float64 (columns): a cell's variance is their product.
             starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
         """
-        (rows, columns), above = map(len, weights), [len(start) - 1 for start in starts]
+        rows, columns = map(len, weights)
+        above = [len(start) - 1 for start in starts]
         # Where parents along the first axis are few, columns fall into parts, each its own group.
         parts = max(1, min(above[1], AT_ONCE // above[0]))
         start = np.arange(parts + 1) * above[1] // parts
@@ -105,7 +106,8 @@ class Blocks:
             )
         rows, columns = (np.ascontiguousarray(each).ravel() for each in sums)
         counts = int64_zeros(estimates.shape)
-        (group, member_start, _), start_below = self.parents, self.tree[1]
+        group, member_start, _ = self.parents
+        start_below = self.tree[1]
         contradicted = np.zeros(len(group), dtype=np.bool_)
         task = partial(
             settle_blocks, self.parents, self.tree, (estimates.ravel(), self.u),
@@ -153,9 +155,11 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             n = run_size(child_start, node)
             tall, wide, most = max(tall, m), max(wide, n), max(most, m * n)
     scratch = scratch_of(tall, wide)
-    t, y = np.empty(most), np.empty(most, dtype=np.int64)
+    t = np.empty(most)
+    y = np.empty(most, dtype=np.int64)
     u, v = np.empty(tall), np.empty(wide)
-    r, c = np.empty((2, tall), dtype=np.int64), np.empty((2, wide), dtype=np.int64)
+    r = np.empty((2, tall), dtype=np.int64)
+    c = np.empty((2, wide), dtype=np.int64)
     for p in range(first, last):
         g = group[p]
         rows = members[member_start[p] : member_start[p + 1]]
@@ -170,7 +174,8 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             contradicted[p] |= not agree
             if m == 0 or not agree:
                 continue
-            target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
+            target = t[: m * n].reshape(m, n)
+            whole = y[: m * n].reshape(m, n)
             c[0, :n] -= start_below[g]
             # The rests, row by row; one column is told by its rows.
             for i in range(m if n > 1 else 0):

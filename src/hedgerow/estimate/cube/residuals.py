@@ -115,7 +115,8 @@ class Residuals:
     @cached_property
     def sum_place(self) -> Int32:
         """The cell to which each cell adds in each marginal, of all marginals' cells: (2ᵏ, W)."""
-        place, begin = np.empty((len(self.every), *self.sizes), dtype=np.int32), 0
+        place = np.empty((len(self.every), *self.sizes), dtype=np.int32)
+        begin = 0
         for which, marginal in enumerate(self.every):
             shape = self.shape(marginal)
             place[which] = np.arange(begin, begin + prod(shape)).reshape(shape)

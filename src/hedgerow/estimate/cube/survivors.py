@@ -104,7 +104,8 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        places, nodes = np.empty(len(row), dtype=np.int64), (self.rows, self.columns)
+        places = np.empty(len(row), dtype=np.int64)
+        nodes = (self.rows, self.columns)
         layout = self.pairs, self.row_start, self.column_start, self.cell_start
         task = partial(_write_places, (row, column), parents, layout, nodes, places)
         over_families(task, np.arange(len(row) + 1))
@@ -131,7 +132,8 @@ class SparseBlocks:
         """
         if noisy.shape != (self.cells,):
             raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
-        rows, columns = np.diff(self.row_start), np.diff(self.column_start)
+        rows = np.diff(self.row_start)
+        columns = np.diff(self.column_start)
         every = np.arange(len(self) + 1)
         blocks = Blocks(
             (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
@@ -165,7 +167,8 @@ def _write_places(
     last: int,
 ) -> None:
     """Write where a range of leaves stand among the cells, -1 for those that are not measured."""
-    (row, column), (pairs, row_start, column_start, cell_start) = leaves, layout
+    row, column = leaves
+    pairs, row_start, column_start, cell_start = layout
     for leaf in range(first, last):
         places[leaf] = -1
         pair = parents[0][row[leaf]] * len(parents[1]) + parents[1][column[leaf]]

@@ -144,8 +144,10 @@ class ByFactors(ABC):
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        terms, variances = self._terms(cuboid), np.zeros(len(codes[0]))
-        first, others = codes[self.leading], [*codes[: self.leading], *codes[self.leading + 1 :]]
+        terms = self._terms(cuboid)
+        variances = np.zeros(len(codes[0]))
+        first = codes[self.leading]
+        others = [*codes[: self.leading], *codes[self.leading + 1 :]]
         for begin in range(0, len(variances), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for term in terms:
@@ -232,7 +234,8 @@ class CubeVariances(ByFactors):
         """Return the covariance of two sums whose weights are products."""
         if self.public is None:
             return self._covariance(first, second)
-        one, other = self._explaining(first), self._explaining(second)
+        one = self._explaining(first)
+        other = self._explaining(second)
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
@@ -247,7 +250,8 @@ class CubeVariances(ByFactors):
                 (own.final[k], own.explained(k, e)) if w is None else own.factors(k, e, w)
                 for own, k, e, w in levels
             ]
-            columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
+            columns = [tuple(v[:, None] for v in axis) for axis in parts]
+            signs = (1, -1)
         else:
             signs = (1, -2, 1)
             columns = [

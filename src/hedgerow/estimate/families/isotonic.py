@@ -55,7 +55,8 @@ def _project(
         begin, end = run_ends(family_start, family)
         if begin == end:
             continue
-        x, weights = np.empty(end - begin - 1), np.empty(end - begin - 1)
+        x = np.empty(end - begin - 1)
+        weights = np.empty(end - begin - 1)
         whole = 0.0
         for i in range(begin, end):
             whole += variance[0] if one else variance[i]

@@ -116,10 +116,12 @@ def project_real(
         )
         return result
     each = variances if len(variances) == len(x) else np.full(len(x), variances[0])
-    start, rest = np.zeros_like(family_start), totals.copy()
+    start = np.zeros_like(family_start)
+    rest = totals.copy()
     left = np.empty(len(x), dtype=np.bool_)
     _settle((x, each), family_start, penalty, (start, rest, left), result)
-    part, left_variances = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
+    part = x[left]
+    left_variances = np.maximum(each[left], 1 / LARGEST_VARIANCE)
     left_estimates = int64_zeros(len(part))
     over_families(
         lambda a, b: solve(part, left_variances, start, rest, (a, b), left_estimates), start
@@ -182,7 +184,9 @@ def _settle(
     start, rest, left = problem
     for family in range(len(rest)):
         begin, end = run_ends(family_start, family)
-        x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
+        x = cells[0][begin:end]
+        variance = cells[1][begin:end]
+        part = y[begin:end]
         exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
         # Exact cells beyond the total, or nothing else: these are projected. What was measured fits
         # within it and something was not: that takes the remainder.
@@ -199,7 +203,8 @@ def _settle(
         size = 0
         # Which cells are left to be projected, and the counts of all others.
         for i in range(len(x)):
-            exact_cell, unknown = variance[i] == 0.0, variance[i] == np.inf
+            exact_cell = variance[i] == 0.0
+            unknown = variance[i] == np.inf
             left[begin + i] = exact_cell if alone else not (settled or exact_cell or unknown)
             size += left[begin + i]
             if exact_cell and not alone:

@@ -76,7 +76,8 @@ def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) ->
     total = y[0] + y[1]
     # Three supports, so each is priced; of equally good ones a single cell is chosen.
     both = _distance(x, s, y[0], y[1]) + price
-    first, second = _distance(x, s, total, 0), _distance(x, s, 0, total)
+    first = _distance(x, s, total, 0)
+    second = _distance(x, s, 0, total)
     if min(first, second) <= both:
         ahead = first < second or (first == second and receives_leftover_unit(0, hashed, 1, 2))
         y[0] = total if ahead else 0

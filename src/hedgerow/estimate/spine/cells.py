@@ -52,7 +52,8 @@ class Cells:
 
     def __post_init__(self) -> None:
         """Check that places lie within widths."""
-        cells, nodes = int(self.support.widths.sum()), self.support.tree.sizes[self.coarse]
+        cells = int(self.support.widths.sum())
+        nodes = self.support.tree.sizes[self.coarse]
         if len(self.width) != nodes or len(self.place) != cells:
             raise EstimateError(
                 f"a cuboid needs the widths of {nodes} coarse cells and the places of {cells} "
@@ -185,7 +186,8 @@ def _lay_out(
     rows: tuple[int, Int64, Int32], layout: tuple[Int32, Int64], begin: Int64, start: Int64
 ) -> None:
     """Write where each row's coarse cell begins, if asked, and behind each node where it ends."""
-    (_, row_start, group), (coarse, width) = rows, layout
+    _, row_start, group = rows
+    coarse, width = layout
     base = 0
     for n in range(len(row_start) - 1):
         last = -1
@@ -210,7 +212,8 @@ def _sum_detail(
     out: Array,
 ) -> None:
     """Add every detail cell to its cell."""
-    (_, row_start, group), (begin, offset, place) = rows, layout
+    _, row_start, group = rows
+    begin, offset, place = layout
     at, zero = 0, out.dtype.type(0)
     for row in range(row_start[0], row_start[-1]):
         g, base = group[row], begin[row - row_start[0]]
@@ -237,7 +240,8 @@ def _add_counts(
     out: Int64,
 ) -> None:
     """Add each count to its cell, if there is one."""
-    (first, row_start, group), (begin, group_of, place) = rows, layout
+    first, row_start, group = rows
+    begin, group_of, place = layout
     nodes, cells, values = given
     for i in range(len(nodes)):
         n, cell = nodes[i] - first, cells[i]

@@ -212,7 +212,8 @@ class Support:
         is_single = kinds.sum(axis=1) == 1  # most sums: as many pairs as rows of the group
         rows = np.bincount(self.group[level], minlength=self.groups)
         single = int((kinds[is_single] @ rows) @ times[is_single])
-        layout, others = (self.start[level], self.group[level]), ~is_single
+        layout = (self.start[level], self.group[level])
+        others = ~is_single
         return single + int(_count_pairs(*layout, kinds[others], times[others]))
 
     @property
@@ -294,7 +295,8 @@ def _tightened(
         np.minimum.at(high[level], row[there], most[there])
     for level in range(len(keys) - 1, -1, -1):
         if level < len(keys) - 1:
-            least, most = np.zeros_like(low[level]), np.zeros_like(high[level])
+            least = np.zeros_like(low[level])
+            most = np.zeros_like(high[level])
             _sum_up(parent[level + 1], low[level + 1], least)
             _sum_up(parent[level + 1], high[level + 1], most)
             np.maximum(low[level], least, out=low[level])

@@ -144,7 +144,8 @@ class Passes:
     def of(cls, shapes: Shapes, own: Float64, *, combine: bool) -> "Passes":
         """Go up the tree."""
         exact = np.flatnonzero(own == 0)
-        top, last = int(exact[-1]) if len(exact) else -1, last_measured(own)
+        top = int(exact[-1]) if len(exact) else -1
+        last = last_measured(own)
         passes = cls(shapes, own, combine, top, last, {}, {})
         combined, family = passes.combined, passes.family
         for t in range(last, top, -1):
@@ -240,7 +241,8 @@ class Passes:
                     by_family[t] -= by_precision / self.family[t] ** 2
             if t < self.last:
                 (parent, child, times), family, combined = self._around(t + 1)
-                given, out = by_family[t].reshape(family.shape), by_combined[t + 1]
+                given = by_family[t].reshape(family.shape)
+                out = by_combined[t + 1]
                 _add(parent, child, times, given, out.reshape(combined.shape))
         if self.combine:
             for t in range(self.last + 1, len(gradient)):  # the same counts again, or unknown ones
@@ -277,7 +279,9 @@ def _go_down(
     out: Float64,
 ) -> None:
     """Write the variances of children, given S and u, and the parents' numbers and variances."""
-    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    parent, child, times = entries
+    family, combined = variances
+    nodes, above = parents
     for i in range(above.shape[0]):
         for e in range(len(times)):
             p, c = parent[e], child[e]
@@ -298,7 +302,9 @@ def _go_backwards(
     out: FloatTriple,
 ) -> None:
     """Differentiate `_go_down` of sums: add to the adjoints of the parents' sums, of u and of S."""
-    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    parent, child, times = entries
+    family, combined = variances
+    nodes, above = parents
     by_above, by_combined, by_family = out
     for i in range(above.shape[0]):
         for e in range(len(times)):

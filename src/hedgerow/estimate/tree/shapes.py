@@ -138,9 +138,12 @@ class Shapes:
     def _refinements(self) -> list[tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]]:
         refinements = []
         for depth, (axis, level) in enumerate(self.steps, start=1):
-            above, counts = self.levels[axis][level - 1], self.counts(depth)
-            before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
-            upper, lower = (before, len(above.nodes), after), (before, counts[axis], after)
+            above = self.levels[axis][level - 1]
+            counts = self.counts(depth)
+            before = prod(counts[:axis])
+            after = prod(counts[axis + 1 :])
+            upper = (before, len(above.nodes), after)
+            lower = (before, counts[axis], after)
             refinements.append((above, upper, lower))
         return refinements
 
@@ -192,7 +195,8 @@ def _axis_projection(levels: tuple[LevelShapes, ...]) -> FloatPair:
         for s in range(t, -1, -1):
             passed[s, t] = levels[s].nodes @ below
             if s:
-                families, sums = levels[s - 1].families, levels[s - 1].over_children(below)
+                families = levels[s - 1].families
+                sums = levels[s - 1].over_children(below)
                 entered[s, t] = levels[s - 1].nodes @ ((1 - 1 / families) * sums)
                 below = sums / families**2
     return passed, entered
@@ -229,7 +233,8 @@ def classes_of_nodes(
         parent = distinct // (int(shape.max()) + 1)
         above = np.bincount(members[-1])
         start = starts_among(parent, len(above))
-        child, times = np.arange(len(distinct)), nodes / above[parent]
+        child = np.arange(len(distinct))
+        times = nodes / above[parent]
         levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
         members.append(own)
     return (*levels, _leaves(np.bincount(members[-1]))), tuple(members)
@@ -237,7 +242,8 @@ def classes_of_nodes(
 
 def _leaves(nodes: Int64) -> LevelShapes:
     """Return the shapes of the deepest level, so many nodes of each."""
-    nothing, start = int64_zeros(0), int64_zeros(len(nodes) + 1)
+    nothing = int64_zeros(0)
+    start = int64_zeros(len(nodes) + 1)
     return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
 
 
@@ -277,7 +283,8 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
 
 def _entries(child_start: Int64, shape: Integers, shapes: int) -> IntTriple:
     """Return for each node its children's distinct shapes in order, and how many have each."""
-    sizes, parents = np.diff(child_start), len(child_start) - 1
+    sizes = np.diff(child_start)
+    parents = len(child_start) - 1
     if shapes == 1:
         return np.arange(parents + 1), np.zeros(parents, np.int64), sizes
     keys = np.sort(np.repeat(np.arange(parents) * shapes, sizes) + shape)

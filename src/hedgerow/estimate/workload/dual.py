@@ -154,7 +154,8 @@ class Dual:
 def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
     """Return the rows that chains leave out."""
     on_chains = {cuboid for chain in chains for cuboid in chain.cuboids}
-    shape, tables = observed.shape, [chain.table for chain in chains]
+    shape = observed.shape
+    tables = [chain.table for chain in chains]
     rows = []
     for cuboid in sorted(set(observed.variances) - on_chains, key=fineness):
         number = next(i for i, table in enumerate(tables) if is_within(cuboid, table))

@@ -108,8 +108,11 @@ class _Search:
 
     def _branches(self, element: Levels, needs: Needs) -> Iterator[tuple[Covers, Needs]]:
         """Yield what an element may keep, and all that is asked then of it and others."""
-        is_given, sums, yielded = element in self.given, needs[element], False
-        stuck, every = (element, sums), self.covers[element]
+        is_given = element in self.given
+        sums = needs[element]
+        yielded = False
+        stuck = (element, sums)
+        every = self.covers[element]
         for some in [every] if is_given else _choices(every):
             if not (is_given or _can_keep(some, sums - {element})):
                 continue

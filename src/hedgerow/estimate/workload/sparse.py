@@ -134,7 +134,9 @@ class SparseFold:
     @classmethod
     def below(cls, fold: Fold, counts: Mapping[Levels, Int64 | Listed]) -> "SparseFold":
         """Return the blocks below the settled counts of the fold's two covers."""
-        batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
+        batch = fold.batch
+        one, other = fold.groups
+        first, second = fold.covers
         row_axes, cuboid = (*batch, *one), fold.cuboid
         if (most := max(folded_sizes(fold))) > MOST_ROWS_OF_A_BLOCK:
             raise EstimateError(
@@ -158,7 +160,8 @@ class SparseFold:
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         fold = self.fold
-        row_axes, (rows, columns) = (*fold.batch, *fold.groups[0]), fold.parents
+        row_axes = (*fold.batch, *fold.groups[0])
+        rows, columns = fold.parents
         row = _numbered(fold.shape, fold.cuboid, row_axes, codes)
         column = _numbered(fold.shape, fold.cuboid, fold.groups[1], codes)
         return self.blocks.places(row, column, (rows, columns))
@@ -226,9 +229,11 @@ class SparseFamilies:
 
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
-        up, inside = list(codes), int64_zeros(len(codes[0]))
+        up = list(codes)
+        inside = int64_zeros(len(codes[0]))
         for axis in refined_axes(self.cuboid, self.cover):
-            own, levels = self.shape.axes[axis], (self.cuboid[axis], self.cover[axis])
+            own = self.shape.axes[axis]
+            levels = (self.cuboid[axis], self.cover[axis])
             up[axis] = own.ancestors(*levels)[codes[axis]]
             begin = own.descendant_start(*reversed(levels))
             inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]

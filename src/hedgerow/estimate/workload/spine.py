@@ -140,7 +140,9 @@ class SpineSolver(Solver, ByFactors):
         Raises:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
-        observed, here, public = self.observed, self.residuals, self.observed.public
+        observed = self.observed
+        here = self.residuals
+        public = self.observed.public
         estimates, made = Tables(), Tables()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
@@ -184,9 +186,11 @@ class SpineSolver(Solver, ByFactors):
         both summed to the cuboid's nodes.
         """
         self._check(cuboid)
-        here, terms = self.residuals, list[tuple[float, Factors]]()
+        here = self.residuals
+        terms = list[tuple[float, Factors]]()
         for residual in subsets(here.marginal(cuboid)):
-            own, axes = self.squares[residual], list[Factors]()
+            own = self.squares[residual]
+            axes = list[Factors]()
             attributes = iter(zip(here.axes, residual, strict=True))
             for axis, level in enumerate(cuboid):
                 if axis == self.spine:
@@ -277,14 +281,16 @@ class SpineSolver(Solver, ByFactors):
         """
         own = self.shape.axes[axis]
         one, other = (weights[own.ancestors(own.depth, k)] for k, weights in (first, second))
-        mean, mean_of_other = one.mean(axis=0), other.mean(axis=0)
+        mean = one.mean(axis=0)
+        mean_of_other = other.mean(axis=0)
         apart = ((one - mean) * (other - mean_of_other)).sum(axis=0)
         factors = np.stack([own.sizes[-1] * mean * mean_of_other, apart], axis=-1)
         return factors.reshape(-1, 2)
 
     def _precisions(self, residual: Levels) -> OfCuboids:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
-        noise, public = self.observed.variances, self.observed.public
+        noise = self.observed.variances
+        public = self.observed.public
         if public is not None and is_within(residual, self.residuals.marginal(public)):
             above, spine = public[self.spine], self.spine
             noise = {c: v for c, v in noise.items() if c[spine] > above} | {public: 0.0}
@@ -309,7 +315,8 @@ class SpineSolver(Solver, ByFactors):
 
     def _levels(self, residual: Levels, turned: ByCuboid) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
-        here, squares = self.residuals, self.squares[residual]
+        here = self.residuals
+        squares = self.squares[residual]
         levels = [np.zeros((n, *here.coordinates(residual))) for n in squares.shape.sizes]
         for cuboid, precision in self.precisions[residual].items():
             level = cuboid[self.spine]

@@ -86,8 +86,10 @@ class Targets:
 
     def differenced(self, released: Counted) -> float:
         """Return the share that differences of the published tables tell."""
-        tree, given = self.counts.tree, released[self.levels]
-        own, has_none = given.at(self.number), is_withheld(given, self.number)
+        tree = self.counts.tree
+        given = released[self.levels]
+        own = given.at(self.number)
+        has_none = is_withheld(given, self.number)
         weight = (~has_none).astype(np.float64)
         guess = weight * own
         cells = replace(self.true, values=np.ones_like(self.true.values))
@@ -115,7 +117,8 @@ class Targets:
         if size == 0 or not len(self.place):
             return np.nan
         words = bits.stream(*CHOICES).words(0, many + SUMS * len(self.place))
-        order, starts = np.argsort(words[:many]), words[many:] % np.uint64(many - size)
+        order = np.argsort(words[:many])
+        starts = words[many:] % np.uint64(many - size)
         # runs of cells in random order, over and over, that begin behind a target and end before it
         first = np.argsort(order)[self.place, None] + 1 + starts.astype(np.int64).reshape(-1, SUMS)
         keys = cell_keys(record_keys(self.counts, bits), self.levels)

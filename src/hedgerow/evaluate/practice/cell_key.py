@@ -121,7 +121,8 @@ def _faults(
         yield "it changes cells of 0, which have no records and so no key"
     if ((chance < 0) | (chance > 1)).any():
         yield "p must be a probability"
-    first, last = np.flatnonzero(steps), np.flatnonzero(np.diff(count, append=np.inf))
+    first = np.flatnonzero(steps)
+    last = np.flatnonzero(np.diff(count, append=np.inf))
     before = np.append(0, np.cumsum(chance))[first]
     if (np.abs(np.cumsum(chance) - before[count.astype(np.int64)] - until) > CLOSE).any():
         yield "p_int_ub must be p, added up within each i"

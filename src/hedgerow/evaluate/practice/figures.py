@@ -95,9 +95,11 @@ class Table:
 
     def figures(self, method: Method, bits: Bits) -> Iterator[Figure]:
         """Yield the figures of one release of the table by a method."""
-        tree, released = self.counts.tree, dict(method.released(self.counts, bits))
+        tree = self.counts.tree
+        released = dict(method.released(self.counts, bits))
         for levels in _some(self.published):
-            given, true = released[levels], self.published[levels]
+            given = released[levels]
+            true = self.published[levels]
             has_number = ~is_withheld(given, true.numbers)
             yield PUBLISHED, tree.name_of(levels), _mean_error(given, true, has_number)
         for levels in _some(self.sums):
@@ -119,7 +121,9 @@ class Table:
         """
         tree, apart = self.counts.tree, []
         for coarse, fine in refinements([*self.published]):
-            number, whole, cells = self.published[coarse].numbers, released[coarse], released[fine]
+            number = self.published[coarse].numbers
+            whole = released[coarse]
+            cells = released[fine]
             blanks = CuboidCounts(cells.withheld, np.ones_like(cells.withheld))
             parts, missing = (
                 each.summed(tree, coarse, fine).at(number) for each in (cells, blanks)
@@ -183,7 +187,8 @@ def beside(
     check_numbered(counts.tree)
     for method in methods:
         method.check(counts)
-    table, columns = Table.of(counts, plan), dict[str, list[float]]()
+    table = Table.of(counts, plan)
+    columns = dict[str, list[float]]()
     names: list[tuple[str, str]] = []
     for method in methods:
         figures = [[*table.figures(method, bits(run))] for run in range(runs)]

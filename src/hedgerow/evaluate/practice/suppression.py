@@ -67,7 +67,8 @@ class TiedCells:
         start = {k: slice(*ends[i : i + 2]) for i, k in enumerate(true)}
         totals, cells, signs, sums = [], [], [], 0
         for coarse, fine in refinements([*true]):
-            wholes, parts = true[coarse].numbers, true[fine].numbers
+            wholes = true[coarse].numbers
+            parts = true[fine].numbers
             within = np.searchsorted(wholes, numbers_above(tree, coarse, fine, parts))
             totals += [sums + within, sums + np.arange(len(wholes))]
             cells += [np.arange(start[k].start, start[k].stop) for k in (fine, coarse)]
@@ -93,7 +94,8 @@ class TiedCells:
     def hide_by_solver(self, hidden: Bool) -> Bool:
         """Return the hidden cells with others, until none can be derived; for small tables."""
         hidden, sums = hidden.copy(), self.sums
-        both, cells = hstack([sums, -sums]), len(self.counts)
+        both = hstack([sums, -sums])
+        cells = len(self.counts)
         while len(open_cells := self.derived(hidden)):
             cell = open_cells[np.argmin(self.counts[open_cells])]
             bounds: list[tuple[int, int | None]] = [(0, None)] * (2 * cells)
@@ -115,7 +117,8 @@ class TiedCells:
         total, cell = self.total[order], self.cell[order]
         excess = np.where(self.sign[order] < 0, 1, self.counts[cell] - 1)  # 0 of parts of 1
         while True:
-            many, more = np.bincount(total, hidden[cell]), np.bincount(total, hidden[cell] * excess)
+            many = np.bincount(total, hidden[cell])
+            more = np.bincount(total, hidden[cell] * excess)
             is_told = (many == 1) | ((many > 0) & (more == 0))
             others = np.flatnonzero(is_told[total] & ~hidden[cell])
             if not len(others):
@@ -151,7 +154,9 @@ def published(
     true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
     tied = TiedCells.of(counts.tree, true)
     small = tied.counts < threshold
-    is_small_table, hidden, before = len(tied.counts) <= MOST_SOLVED, small, ~small
+    is_small_table = len(tied.counts) <= MOST_SOLVED
+    hidden = small
+    before = ~small
     while not np.array_equal(hidden, before):
         before = hidden
         hidden = tied.hide_by_sums(tied.hide_by_solver(hidden) if is_small_table else hidden)

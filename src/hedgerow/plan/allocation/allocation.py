@@ -110,7 +110,8 @@ class Problem:
         Raises:
             PlanError: a cuboid that is unknown or cannot be measured, or is named twice.
         """
-        possible, by_levels = set(self.cuboids), dict[Levels, Number]()
+        possible = set(self.cuboids)
+        by_levels = dict[Levels, Number]()
         for name, number in given.items():
             levels = self.tree.named(name) if isinstance(name, str) else None
             if levels is None or levels not in possible:

@@ -134,7 +134,8 @@ class CubeMeans(Means):
 
         What these would get is lost, so that they get nothing.
         """
-        used, public = _margins(self._table(np.ones(len(self.cuboids)))), self.public or ()
+        used = _margins(self._table(np.ones(len(self.cuboids))))
+        public = self.public or ()
         each = zip(used, public, strict=True)
         return [np.where(np.arange(len(n)) <= k, n > 0, False) * 1.0 for n, k in each]
 
@@ -229,7 +230,8 @@ class CubeMeans(Means):
         """Return why no gap is proved, as a key: costs that are no product, or a public cuboid."""
         if len(weights) > len(self.cuboids):
             return "ratio"
-        sums, total = _margins(self._table(weights)), float(weights.sum())
+        sums = _margins(self._table(weights))
+        total = float(weights.sum())
         product = self._outer(sums) / total ** (len(sums) - 1)
         is_product = np.allclose(product, self._table(weights), rtol=1e-12, atol=0)
         is_whole = self.public is None and is_product and len({*self.costs_of}) == 1
@@ -250,7 +252,8 @@ class CubeMeans(Means):
 
         Where importances are a product and nothing is public, the first are the optimum.
         """
-        costs, axes = self.costs(importance), [replace(axis, by_class=False) for axis in self.axes]
+        costs = self.costs(importance)
+        axes = [replace(axis, by_class=False) for axis in self.axes]
         each = zip(axes, _margins(self._table(costs)), strict=True)
         equal = np.concatenate([np.full(n, 1 / n) for n in self.sizes])
         alone = np.concatenate([
@@ -268,7 +271,8 @@ class CubeMeans(Means):
         Raises:
             PlanError: importances are no product.
         """
-        totals, last = self._table(self.costs(importance)), tuple(n - 1 for n in self.sizes)
+        totals = self._table(self.costs(importance))
+        last = tuple(n - 1 for n in self.sizes)
         factors = [
             np.array([totals[at_level(last, axis, k)] for k in range(size)])
             for axis, size in enumerate(self.sizes)

@@ -156,7 +156,9 @@ class Kinds:
         equal = np.concatenate(
             [np.full(n, 1 / n) for n in np.diff(means.ends, prepend=0, append=len(means.needed))]
         )
-        variances, first, chosen = means.variances(equal)[0], [], list[Int64]()
+        variances = means.variances(equal)[0]
+        first = []
+        chosen = list[Int64]()
         ends = np.cumsum([n.size for n in nodes])
         for part in np.split(np.arange(len(variances)), ends[:-1]):
             above = part[variances[part] > 1e-9 * max(variances[part].max(), 1e-300)]

@@ -136,8 +136,10 @@ def fairness(plan: Plan) -> pl.DataFrame:
         variance, nodes = by_depth[t], classes.nodes(t)
         others = tuple(i for i in range(variance.ndim) if i != axis)
         reference = _least_above_zero(variance)
-        sums, counts = (nodes * variance).sum(axis=others), nodes.sum(axis=others)
-        least, largest = variance.min(axis=others), variance.max(axis=others)
+        sums = (nodes * variance).sum(axis=others)
+        counts = nodes.sum(axis=others)
+        least = variance.min(axis=others)
+        largest = variance.max(axis=others)
         for n in np.unique(siblings):
             of = siblings == n
             count = counts[of].sum()
@@ -158,7 +160,8 @@ def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
             continue
         mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
         above = _least_above_zero(variance)
-        ratio, name = largest / above if above else None, plan.tree.name_of(levels)
+        ratio = largest / above if above else None
+        name = plan.tree.name_of(levels)
         rows.append((None, name, None, None, mean, least, largest, mean**0.5, ratio))
     return pl.DataFrame(rows, SCHEMA, orient="row")
 

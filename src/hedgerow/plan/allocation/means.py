@@ -178,9 +178,11 @@ class Along(Means):
         counts. One of no importance need not be, if all below it that would be measured in place of
         survivors' children is of few cells.
         """
-        price, combine = problem.mechanism.price, isinstance(problem.measure, All)
+        price = problem.mechanism.price
+        combine = isinstance(problem.measure, All)
         each = (problem.sensitivity(t) ** price.power for t in problem.depths)
-        unit, shapes = np.array([*each]) * float(price.variance), classes or Shapes.of(problem.tree)
+        unit = np.array([*each]) * float(price.variance)
+        shapes = classes or Shapes.of(problem.tree)
         matters = np.ones(len(unit)) if importance is None else importance
         needed = _last(len(unit)) if combine else _last(len(unit)) | (matters > 0)
         for t in range(len(unit) - 1, 0, -1):  # what follows t - 1 at the latest has so many cells
@@ -258,7 +260,8 @@ class Along(Means):
         if not (self.combine or self.by_class):
             variances = mean_variances(self.shapes, own, combine=False)[list(self.depths)]
             return variances, lambda by: self.total(shares, by, public)[1]
-        passes, nodes = Passes.of(self.shapes, own, combine=self.combine), self.nodes
+        passes = Passes.of(self.shapes, own, combine=self.combine)
+        nodes = self.nodes
         sums = passes.down()
         each = [sums.get(t, np.zeros_like(n)) for t, n in zip(self.depths, nodes, strict=True)]
         if not self.by_class:

@@ -202,7 +202,8 @@ def levels_of(
 def _level(
     problem: Problem, depth: int, weight: float, prior: Prior | None, *, relative: bool
 ) -> LevelCost:
-    sensitivity, nodes = problem.sensitivity(depth), problem.tree.nodes(depth)
+    sensitivity = problem.sensitivity(depth)
+    nodes = problem.tree.nodes(depth)
     if prior is None:
         each = float(nodes) ** 2 if relative else weight
         price = problem.mechanism.price
@@ -223,7 +224,8 @@ def _optimum(levels: Sequence[LevelCost], budget: float) -> Float64:
 def _alternating(problem: Problem, levels: Sequence[LevelCost], depths: Sequence[int]) -> Float64:
     """Return the optimum of program (6) at nearly the ρ that an (ε, δ) budget allows with it."""
     shares = [Fraction(1, len(levels))] * len(levels)
-    changes, worst = [problem.neighbours.changes(t) for t in depths], problem.neighbours.is_worst
+    changes = [problem.neighbours.changes(t) for t in depths]
+    worst = problem.neighbours.is_worst
     for _ in range(3):
         profile = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst)
         budgets = _optimum(levels, float(profile.rho or 0))

@@ -163,7 +163,8 @@ def shares_of_least(
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:
     """Return the best shares on the way from an objective's stand-ins to itself."""
-    means, best = lifted.means, Optimum(y, np.inf, -np.inf, "")
+    means = lifted.means
+    best = Optimum(y, np.inf, -np.inf, "")
     while True:
         y = replace(lifted, scale=lifted.slopes(y)[0]).least(y)
         shares, step = lifted.shares(y), lifted.objective

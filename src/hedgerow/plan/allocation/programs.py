@@ -219,7 +219,8 @@ def _reaching(levels: Sequence[LevelCost], target: float, largest: float) -> Flo
     start = None
     for _ in range(_MOST_STEPS):
         best = least_error(levels, math.exp(place), start)
-        start, error = best.budgets, total_error(levels, best.budgets)
+        start = best.budgets
+        error = total_error(levels, best.budgets)
         excess = math.log(error / target)
         low, high = (place, high) if excess > 0 else (low, place)
         step = excess * error / (best.multiplier * math.exp(place))

@@ -241,7 +241,8 @@ def _exact(where: str, given: Mapping[str, Exact]) -> dict[str, Fraction]:
 
 def _cuboid(tree: Tree, level: str, query: str) -> Levels:
     """Return the cuboid of a query at a level, or raise a PlanError."""
-    of_level, of_query = _levels(tree, level, "levels"), _levels(tree, query, _of(level))
+    of_level = _levels(tree, level, "levels")
+    of_query = _levels(tree, query, _of(level))
     if sum(map(bool, of_level)) > 1:
         raise PlanError(f"levels: {level[:100]!r} is no level of one axis; make a query of it")
     both = [a.name for a, i, j in zip(tree.axes, of_level, of_query, strict=True) if i and j]

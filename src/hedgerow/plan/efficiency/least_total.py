@@ -79,7 +79,8 @@ def least_total(tree: Tree, importance: OfCuboids, pairs: Sequence[Pairs]) -> Le
     if all(map(_is_even, tree.axes)):
         single, moved = (any(getattr(each, of) for each in pairs) for of in ("single", "moved"))
         return LeastTotal(*Even.of(tree, importance).least(single=single, moved=moved))
-    bounds, refusal = list[LeastTotal](), PlanError("no bound is known")
+    bounds = list[LeastTotal]()
+    refusal = PlanError("no bound is known")
     for made in _problems(tree, importance):
         try:
             problem = made()
@@ -193,7 +194,9 @@ class _AxisProblem:
         kept). tr √M is concave in w, and Σ w ∂/∂w its half, so that no weights have more than
         tr √M / 2 + max ∂/∂w.
         """
-        branches, best, weight = self.branches, 0.0, self.branches.even
+        branches = self.branches
+        best = 0.0
+        weight = self.branches.even
         chosen, most = weight, np.inf
         kinds = len({g.tobytes() for _, _, g in self.weighed})
         for _ in range(min(MOST_SEARCHES, 1 + WORK // (branches.visits * kinds))):
@@ -214,7 +217,8 @@ class _AxisProblem:
 
         Where importances are products these are the same everywhere.
         """
-        cells, weighed = prod(int(sizes[-1]) for sizes in self.other_sizes), []
+        cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
+        weighed = []
         for space in self.spaces:
             here = self.importance[slice(None), *space.kept] * space.gains / cells
             g = here.reshape(len(here), -1).sum(axis=1)
@@ -226,7 +230,8 @@ class _AxisProblem:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
         cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
         value, by_family = 0.0, np.zeros(len(weight))
-        by_level, roots = np.zeros(self.importance.shape), dict[tuple[bytes, float], Root]()
+        by_level = np.zeros(self.importance.shape)
+        roots = dict[tuple[bytes, float], Root]()
         for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
             if key not in roots:
@@ -298,7 +303,8 @@ class _Products:
     def of(cls, tree: Tree, importance: OfCuboids) -> "_Products":
         several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
-        given, axes = defaultdict[Levels, float](float), list[_AxisProblem]()
+        given = defaultdict[Levels, float](float)
+        axes = list[_AxisProblem]()
         for levels, each in importance.items():
             given[names[levels]] += each
         for place, axis in enumerate(tree.axes[a] for a in several):

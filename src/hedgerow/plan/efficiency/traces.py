@@ -77,7 +77,8 @@ class Branches:
         if single is None:
             raise PlanError(ONE_CELL)
         check_families(sum(map(len, families)))
-        kept, levels = list(families[single:]), len(families) + 1
+        kept = list(families[single:])
+        levels = len(families) + 1
         merged = tuple(max(0, t - single) for t in range(levels))
         if len(kept) == 1:
             kept.append(np.ones(int(kept[0][0]), np.int64))
@@ -215,10 +216,15 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
     single, moved, contrast = pairs
     opposed = moved * contrast
     values, by_level, by_family = out
-    levels, nodes, k = len(start), len(parent), len(blocks)
+    levels = len(start)
+    nodes = len(parent)
+    k = len(blocks)
     last = start[levels - 2]  # where the families begin
     r, back = np.empty(nodes), np.empty(nodes)
-    phi, n, y, at_top = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    phi = np.empty(k)
+    n = np.empty(k)
+    y = np.empty(k)
+    at_top = np.empty(k)
     for p in range(span[0], span[1]):
         t = np.exp(points[p])
         scale = np.exp(points[p] / 2) / (2 * np.pi)

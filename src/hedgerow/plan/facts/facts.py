@@ -165,7 +165,8 @@ class PublicTable:
         named = is_file(self.source) or isinstance(self.source, Query)
         role = f"{SECTION} table"
         subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
-        spine, attributes = spine_axis(tree), attribute_columns(tree)
+        spine = spine_axis(tree)
+        attributes = attribute_columns(tree)
         is_pointed = {
             column: is_column_pointed(axis, column) for axis in tree.axes for column in axis.columns
         }

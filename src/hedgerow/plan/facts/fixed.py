@@ -116,7 +116,8 @@ class Rows:
     @classmethod
     def of(cls, support: Support, level: int, low: Float64, high: Float64) -> "Rows":
         """Return the rows of a level, which the support has node by node."""
-        group, first = support.group[level], support.start[level]
+        group = support.group[level]
+        first = support.start[level]
         order = np.argsort(group, kind="stable")
         node = run_numbers(first)
         start = starts_among(group[order], support.groups)

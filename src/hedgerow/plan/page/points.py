@@ -89,10 +89,13 @@ class Budgets:
     @classmethod
     def around(cls, budget: Budget, mantissas: Texts) -> "Budgets":
         """Return those around a budget that begin with some figures, and that budget itself."""
-        own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
-        low, high = min(own / 2, usual[0]), max(own * 2, usual[1])
+        own = value_of(budget)
+        usual = [Fraction(text) for text in USUAL[type(budget)]]
+        low = min(own / 2, usual[0])
+        high = max(own * 2, usual[1])
         if usual[0] <= own <= usual[1]:
-            low, high = max(own / WIDTH, usual[0]), min(own * WIDTH, usual[1])
+            low = max(own / WIDTH, usual[0])
+            high = min(own * WIDTH, usual[1])
         nice = (Fraction(m) * Fraction(10) ** k for m in mantissas for k in range(-30, 30))
         within = (value for value in nice if low <= value <= high)
         values = sorted({own, *(value for value in within if _is_budget(budget, value))})

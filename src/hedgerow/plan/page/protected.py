@@ -19,7 +19,9 @@ def units(plan: Plan) -> str:
 
 def one(plan: Plan) -> str:
     """Return whoever or whatever is protected, one of them: text."""
-    say, m, unit = words_of(plan), plan.neighbours.contributions, ""
+    say = words_of(plan)
+    m = plan.neighbours.contributions
+    unit = ""
     key = "one_many" if m > 1 else "one_of" if plan.description.unit else "one_record"
     if plan.neighbours.unit:
         key, unit = "one_named", plan.neighbours.unit
@@ -64,14 +66,16 @@ def among(plan: Plan, sentence: str, *, again: bool = False) -> str:
     named = agreed(plan)
     if not named:
         return sentence
-    say, key = words_of(plan), "among_these" if again else "among"
+    say = words_of(plan)
+    key = "among_these" if again else "among"
     sentence = f"{sentence[0].lower()}{sentence[1:]}"
     return say(f"release.promise.{key}", agreed=named, sentence=sentence)
 
 
 def not_hidden(plan: Plan) -> str:
     """Return what is public by declaration, and what public files fix, in sentences: text."""
-    say, restrictions = words_of(plan), plan.protection.restrictions
+    say = words_of(plan)
+    restrictions = plan.protection.restrictions
     named = {
         "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
         "lists": [r.axis for r in restrictions if r.level is None],

@@ -124,7 +124,8 @@ def terms(losses: Losses, epsilon: float) -> float:
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
     """Yield grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
-    offset, unit = total_offset(losses), common_unit(losses) or Fraction(0)
+    offset = total_offset(losses)
+    unit = common_unit(losses) or Fraction(0)
     close = _smoothed(line, _CLOSE)
     is_coarse = float(unit) * _FOLDED_REACH * close.last * close.spacing >= math.pi
     folded = [_folded(losses, Fraction(epsilon), offset, unit)] if is_coarse else []

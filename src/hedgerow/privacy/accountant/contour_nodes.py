@@ -239,7 +239,8 @@ def line_through_saddle(
     for _ in range(3):
         grid = np.linspace(low, high, _GRID)
         best = int(np.argmin(height(np.exp(grid))))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
+        low = grid[max(best - 1, 0)]
+        high = grid[min(best + 1, _GRID - 1)]
     tilt = math.exp(float(grid[best]))
     below, at, above = height(tilt * np.array([0.98, 1.0, 1.02]))
     curvature = max(float(below - 2 * at + above), 0.0) / (0.02 * tilt) ** 2
@@ -259,5 +260,6 @@ def aliases(line: Line, log_chernoff: OfTilts) -> Aliases:
         across = (tilts - tilt) * line.target
         return moments - at_tilt - across + log_chernoff(tilts) + slack
 
-    right, left = tilt * (1 + np.geomspace(0.01, 100, 40)), tilt * np.linspace(0, 0.98, 40)
+    right = tilt * (1 + np.geomspace(0.01, 100, 40))
+    left = tilt * np.linspace(0, 0.98, 40)
     return Aliases(((heads(right), right - tilt), (heads(left), tilt - left)))

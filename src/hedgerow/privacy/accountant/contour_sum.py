@@ -280,8 +280,10 @@ def _polar(product: Product, height: Float64) -> FloatTriple:
     lag = float(product.lag)
     coins, reach = _coins(product, height)
     log_sum = np.zeros(height.shape, dtype=np.complex128)
-    angle, turned = height * lag, np.abs(height * lag)
-    blurred, logs = np.zeros_like(height), np.zeros_like(height)
+    angle = height * lag
+    turned = np.abs(height * lag)
+    blurred = np.zeros_like(height)
+    logs = np.zeros_like(height)
     inflated = np.log(reach / np.maximum(np.abs(coins), _VANISHED))
     for factor, times in product.factors:
         if factor.chance is not None:
@@ -311,7 +313,8 @@ def _coins(product: Product, height: Float64) -> tuple[Complex128, Float64]:
     chances = np.array([factor.chance for factor, _ in coins], dtype=np.float64)
     errors = np.array([factor.error for factor, _ in coins]) * UNIT_ROUNDOFF
     often = np.array([times for _, times in coins], dtype=np.int64)
-    value, reach = np.empty(height.shape, dtype=np.complex128), np.empty_like(height)
+    value = np.empty(height.shape, dtype=np.complex128)
+    reach = np.empty_like(height)
     _multiply_coins(height, steps, chances, errors, often, value, reach)
     # 3u a product of complex numbers, u and a rounded sum in the other, for each of Σ times
     reach *= 1 + (8 * float(often.sum()) + 20) * UNIT_ROUNDOFF

@@ -70,7 +70,8 @@ class Domination:
             float(np.minimum(chances @ _above(epsilon - losses, mu, doubt), 1.0))
             for mu, doubt in self.bounds
         ]
-        never, finite = -math.expm1(sound), math.exp(sound) * min(deltas, default=1.0)
+        never = -math.expm1(sound)
+        finite = math.exp(sound) * min(deltas, default=1.0)
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     @cached_property

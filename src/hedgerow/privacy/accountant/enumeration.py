@@ -65,7 +65,8 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     if halves is None:
         return None
     first = np.searchsorted(halves.others, epsilon - halves.sums, side="right")
-    above, null = halves.above[first], halves.above_null[first]
+    above = halves.above[first]
+    null = halves.above_null[first]
     # Where any b is above ε - a, that is at most their extent.
     null = null * np.exp(np.where(above > 0, epsilon - halves.sums, 0.0))
     value = float(halves.chances @ (above - null))

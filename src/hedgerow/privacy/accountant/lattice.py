@@ -235,7 +235,8 @@ def _tilt(losses: Losses, alpha: float) -> Fraction:
 
 def _threshold(law: ComposedLaw, alpha: float) -> int:
     """Return the highest atom l with Q[L ≥ l] ≥ α, or the lowest of all."""
-    power, peak = law.tilt + 1, int(np.argmax(law.masses))
+    power = law.tilt + 1
+    peak = int(np.argmax(law.masses))
     falls = float(power * law.unit) * (np.arange(len(law.masses)) - peak)
     reached = np.cumsum((law.masses * np.exp(-np.clip(falls, -600, 600)))[::-1])
     scale = exp_of_fraction(power * (law.first + law.unit * peak) - law.exponent)

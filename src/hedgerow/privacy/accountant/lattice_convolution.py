@@ -128,7 +128,9 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
         return float(bound(np.array([lowest(bound)]))[0])
 
-    unit, offset, top = common_unit(losses) or Fraction(1), total_offset(losses), largest(losses)
+    unit = common_unit(losses) or Fraction(1)
+    offset = total_offset(losses)
+    top = largest(losses)
     first = math.floor((Fraction(-reach(-1)) - offset) / unit)
     last = math.ceil((Fraction(reach(1)) - offset) / unit)
     if top is not None:

@@ -85,7 +85,8 @@ def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) ->
     ends and (1-q)/(1+q) between them, q = e^(-1/scale). The atoms go up from x = s.
     """
     rate, rungs, finite = _ladder_parts(loss)
-    fall, lift = float((1 + 2 * tilt) * rate), float(tilt * rungs * rate - exponent)
+    fall = float((1 + 2 * tilt) * rate)
+    lift = float(tilt * rungs * rate - exponent)
     slopes = -fall * np.arange(rungs, -1, -1)
     q = math.exp(-rate)
     weights = np.full(rungs + 1, finite * -math.expm1(-rate) / (1 + q))

@@ -74,9 +74,11 @@ class Account:
     def cost(self, profile: Profile) -> Fraction:
         """Return what a release costs here, exact."""
         if isinstance(self.cap, Rho):
-            cost, others = profile.rho, "mere (epsilon, delta) guarantees do not add to a rho"
+            cost = profile.rho
+            others = "mere (epsilon, delta) guarantees do not add to a rho"
         else:
-            cost, others = profile.pure_epsilon, "use the discrete Laplace mechanism"
+            cost = profile.pure_epsilon
+            others = "use the discrete Laplace mechanism"
         if cost is None:
             raise BudgetError(
                 f"the account of {self.describe()} is kept in {self.symbol}, and this release has "
@@ -279,7 +281,8 @@ def _read_protection(text: str) -> Protection:
 
 
 def _read_neighbours(facts: Json) -> Neighbours:
-    contributions, unit = facts["contributions"], facts["unit"]
+    contributions = facts["contributions"]
+    unit = facts["unit"]
     if facts["relation"] == "replace":
         return Replace(contributions, unit=unit, exactly=facts["total_is_public"])
     return AddRemove(contributions, unit=unit)

@@ -66,7 +66,8 @@ def chunks_of_block(
     if tree.cells(steps[-1].levels) <= CHUNK_CELLS:
         yield roots, {step.depth: 0 for step in steps}
         return
-    codes, above = roots.nodes.codes, tree.cuboid(steps[0].depth - 1)
+    codes = roots.nodes.codes
+    above = tree.cuboid(steps[0].depth - 1)
     before = {
         step.depth: run_starts(descendants(tree, above, step.levels, codes)) for step in steps
     }

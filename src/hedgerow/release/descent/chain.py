@@ -112,7 +112,8 @@ class ChainFlow(Flow):
 
     def located(self, jobs: Roots) -> Roots:
         """Return jobs that were made beside another table, with the slices of this one's leaves."""
-        counts, every = self.source.counts, np.arange(len(jobs.nodes))
+        counts = self.source.counts
+        every = np.arange(len(jobs.nodes))
         if counts is None:
             return jobs
         job = self.roots(jobs).jobs_of(self.tree, counts.codes)
@@ -156,7 +157,8 @@ class ChainFlow(Flow):
 
     def _from_first(self, last: int, from_below: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        roots, blocks = self._above_all, blocks_of(self.outline, self.outline.first, last)
+        roots = self._above_all
+        blocks = blocks_of(self.outline, self.outline.first, last)
         if self.outline.public_depth < 0:
             if 0 in self.outline.measured and not self.outline.everything:
                 root, result = self._root()
@@ -232,7 +234,8 @@ class ChainFlow(Flow):
             from_below: estimate and variance (float64, nodes of the last step) of what lies below
                 the block, where the tree is cut there.
         """
-        generations, source = list[Generation](), self.source
+        generations = list[Generation]()
+        source = self.source
         for step in steps:
             families = Families.of(step, parents, starts.get(step.depth, 0))
             noisy: Noisy | None = None
@@ -263,15 +266,18 @@ class ChainFlow(Flow):
             generations: of the block.
             roots: the nodes above it.
         """
-        kept, results = np.flatnonzero(roots.counts > 0), list[Found]()
+        kept = np.flatnonzero(roots.counts > 0)
+        results = list[Found]()
         nodes = roots if len(kept) == len(roots) else roots.take(kept)
         for generation in generations:
             families = generation.families
             cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
-            estimate, precision = generation.estimate[cells], taken(generation.combined, cells)
+            estimate = generation.estimate[cells]
+            precision = taken(generation.combined, cells)
             values, variance = estimate, precision
             if generation.noisy is not None and not self.outline.everything:
-                values, variance = generation.noisy[cells], taken(generation.variance, cells)
+                values = generation.noisy[cells]
+                variance = taken(generation.variance, cells)
             released = self.estimator.project(values, family_start, nodes.counts, variance)
             estimate = estimate.astype(np.float64, copy=False)
             if self.outline.everything:
@@ -307,7 +313,8 @@ class ChainFlow(Flow):
         levels, noisy = self.outline.tree.cuboid(0), None
         layout = EveryCell(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
-        estimate, precision = np.zeros(1), np.full(1, variance)
+        estimate = np.zeros(1)
+        precision = np.full(1, variance)
         if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
             estimate = noisy.astype(np.float64)

@@ -248,7 +248,8 @@ class LocalJobs:
             each = (flow.up(jobs.take(slice(i, i + 1))) for i in numbers)
             return self.cache.up(numbers, lambda: joined(each, flow.told))
 
-        results, runs = list[Told](), equal_runs(jobs.weights, RUNS)
+        results = list[Told]()
+        runs = equal_runs(jobs.weights, RUNS)
         for numbers, each in zip(runs, self.engine.run(runs, run), strict=True):
             results.append(each)
             progress(numbers.stop / len(jobs.weights))
@@ -262,7 +263,8 @@ class LocalJobs:
             return self.cache.down(numbers, chain.from_iterable(each))
 
         weights = jobs.weights
-        finished, whole = np.cumsum(weights), max(int(weights.sum()), 1)
+        finished = np.cumsum(weights)
+        whole = max(int(weights.sum()), 1)
         runs = equal_runs(weights, RUNS)
         for numbers, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results

@@ -262,7 +262,8 @@ def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:
     """Return all nodes, with the counts and estimates of the survivors among them."""
-    kept, columns = places(survivors.codes, every.codes), [each.copy() for each in every.columns]
+    kept = places(survivors.codes, every.codes)
+    columns = [each.copy() for each in every.columns]
     for column, survivor in zip(columns, survivors.columns, strict=True):
         column[kept] = survivor
     return Nodes(every.codes, *columns)

@@ -145,7 +145,8 @@ class Families:
             One int32 array (children) an axis; and int64 (parents + 1).
         """
         first = np.searchsorted(cells, self.start)
-        many, codes = np.diff(first), list(self.parents.codes)
+        many = np.diff(first)
+        codes = list(self.parents.codes)
         eldest = self.step.child_start[codes[self.step.axis]] - self.start[:-1]
         codes = [np.repeat(code, many) for code in codes]
         codes[self.step.axis] = (np.repeat(eldest, many) + cells).astype(np.int32)

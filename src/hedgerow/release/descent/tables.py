@@ -57,7 +57,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             cuboid = joint.shape.given(levels)
             if cuboid not in joint.whole:
                 return self._survivors(levels, counts, sparse)
-            settled, estimate = counts[cuboid], estimates.pop(cuboid)
+            settled = counts[cuboid]
+            estimate = estimates.pop(cuboid)
             codes = tuple(each.astype(np.int32) for each in np.nonzero(settled > 0))
             variance = joint.variances_at(cuboid, codes)
             return Found(
@@ -94,7 +95,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
         whole, done = sum(cells.values()), 0
         for cuboid, size in cells.items():
-            levels, began = joint.levels(cuboid), perf_counter()
+            levels = joint.levels(cuboid)
+            began = perf_counter()
             if self.plan.is_public(levels):
                 exact[cuboid] = self.source.exact(levels).reshape(joint.shape.shape(cuboid))
                 tables[cuboid] = exact[cuboid].astype(np.float64)

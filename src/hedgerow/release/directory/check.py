@@ -162,7 +162,8 @@ def check_unchanged(folder: Path, manifest: Json) -> None:
     Raises:
         ReleaseError: one is missing, one more is there, or one was changed.
     """
-    listed, there = manifest["files"], file_names(folder)
+    listed = manifest["files"]
+    there = file_names(folder)
     for name in sorted({*listed, *there}):
         if name not in there:
             raise ReleaseError(f"{name} is missing")
@@ -193,7 +194,8 @@ def _no_other(plan: Plan, manifest: Json) -> None:
 
 def _page(folder: Path, plan: Plan, manifest: Json) -> Finding:
     """Return whether the page is the one that the files make; other versions may differ."""
-    what, maker = f"{REPORT} is what the files make", made_by(manifest)
+    what = f"{REPORT} is what the files make"
+    maker = made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
     finding = _finding(what, lambda: check_report(folder, plan, estimator, maker))
     if finding.failure != OTHER_PAGE or maker == version("hedgerow"):
@@ -212,7 +214,9 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
         content: the directory.
         other: why counts cannot be made again here, in a sentence; None where they can.
     """
-    plan, tree, released = content.plan, content.plan.tree, content.nodes
+    plan = content.plan
+    tree = content.plan.tree
+    released = content.nodes
     for levels in plan.levels:
         what = _named(plan, levels)
         finding = _finding(
@@ -251,7 +255,8 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
 
 def _named(plan: Plan, levels: Levels) -> str:
     """Return what findings call a cuboid: with its depth, where it has one."""
-    name, depth = plan.tree.name_of(levels), plan.design.depth_of(levels)
+    name = plan.tree.name_of(levels)
+    depth = plan.design.depth_of(levels)
     return name if depth is None else f"depth {depth} ({name})"
 
 
@@ -322,7 +327,8 @@ def _same(
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=room):
             raise ReleaseError(f"column {name} does not follow from the noisy counts")
     for name in (LOW, HIGH):
-        given, wanted = frame[name].to_numpy(), columns[name]
+        given = frame[name].to_numpy()
+        wanted = columns[name]
         # Rounded from doubles: another machine may be one off. A difference could wrap.
         if not ((given >= wanted - 1) & (given <= wanted + 1)).all():
             raise ReleaseError(f"column {name} does not follow from the noisy counts")

@@ -90,7 +90,8 @@ class TableFacts:
 
     def _may_hold(self, node: Int64, cell: Int64) -> NDArray[np.bool_]:
         """Return whether each cell may hold records: bool (cells)."""
-        constraints, groups = self.constraints, self.constraints.groups
+        constraints = self.constraints
+        groups = self.constraints.groups
         place = np.ones(constraints.spine.sizes[self._level] * groups, dtype=np.bool_)
         if constraints.has is not None:
             place[:] = False

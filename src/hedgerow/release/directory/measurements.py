@@ -232,7 +232,8 @@ def released_columns(
     nodes: Nodes, errors: CuboidErrors, confidence: Confidence
 ) -> dict[str, Array]:
     """Return the columns of released counts but their labels, by name."""
-    estimate, variance = nodes.estimate, nodes.variance
+    estimate = nodes.estimate
+    variance = nodes.variance
     low, high = errors.interval(estimate, variance, confidence)
     error = np.sqrt(variance)
     return {COUNT: nodes.counts, ESTIMATE: estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}

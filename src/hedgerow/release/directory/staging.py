@@ -202,7 +202,8 @@ def _usable_key(folder: Path, bound: Bound) -> bytes | None:
     """
     named = bound.named
     check_named(folder, named)
-    is_complete, path = (folder / COMPLETE).exists(), folder / KEY_FILE
+    is_complete = (folder / COMPLETE).exists()
+    path = folder / KEY_FILE
     is_gone = not path.exists() or path.read_bytes() == bytes(KEY_BYTES)  # or overwritten
     is_whole = is_complete and _is_whole(folder / CONTENT)
     if is_whole and is_gone:

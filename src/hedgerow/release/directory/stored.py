@@ -188,7 +188,8 @@ class OnDisk(Content):
     def _noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a cuboid: below survivors, of their children at most."""
         design, tree = self.plan.design, self.plan.tree
-        most, above = design.possible_cells(levels), design.measured_below(levels)
+        most = design.possible_cells(levels)
+        above = design.measured_below(levels)
         if above is not None:
             below = descendants(tree, above, levels, self.nodes[above].codes)
             most = min(most, int(below.sum()))
@@ -264,7 +265,8 @@ def verified_release(folder: Path) -> OnDisk:
     try:
         with undamaged(folder):
             check_hash(manifest)
-            plan, estimation = stated_plan(folder, manifest), estimation_of(manifest)
+            plan = stated_plan(folder, manifest)
+            estimation = estimation_of(manifest)
             return OnDisk(folder, plan, read_estimator(manifest["estimator"]), estimation)
     except MachineError:
         raise
@@ -331,10 +333,13 @@ def _domain(folder: Path, described: Json) -> Tree:
 
 def _axis(folder: Path, described: Json) -> Axis:
     """Return an axis from its public list: one row a leaf."""
-    name, levels, is_attribute = described["name"], described["levels"], "attribute" in described
+    name = described["name"]
+    levels = described["levels"]
+    is_attribute = "attribute" in described
     names = described["columns"] if "told" in described else levels
     layout = Layout(dict.fromkeys(names, TEXT), described["sizes"][-1])
-    file, leaves = f"domain/{name}.parquet", described["sizes"][-1]
+    file = f"domain/{name}.parquet"
+    leaves = described["sizes"][-1]
     size = sum(path.stat().st_size for path in part_files(folder, file))
     if leaves > max(FEW_AREAS, AREAS_A_BYTE * size):
         raise ReleaseError(
@@ -389,7 +394,8 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
             codes.append(np.zeros(len(frame), dtype=np.int32))
             continue
         keys = axis.keys(level)
-        labels, domain = frame.select(keys.columns), keys.with_row_index(NODE)
+        labels = frame.select(keys.columns)
+        domain = keys.with_row_index(NODE)
         if len(domain) > 4 * len(labels):  # a hash table of few codes is smaller than of all
             domain = domain.join(labels, on=keys.columns, how="semi")
         node = labels.join(domain, on=keys.columns, how="left", maintain_order="left")[NODE]

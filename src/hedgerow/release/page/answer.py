@@ -20,7 +20,8 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
         return distribution.quartiles()
     plan, say = seen.plan, words_of(seen.plan)
     whole = (0,) * len(plan.tree.axes)
-    cells, quartiles = seen.cells.get(whole), seen.quartiles.get(whole)
+    cells = seen.cells.get(whole)
+    quartiles = seen.quartiles.get(whole)
     told = ""
     if cells is not None and len(cells):
         ends = cells.counts, cells.low, cells.high

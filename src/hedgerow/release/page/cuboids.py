@@ -104,7 +104,8 @@ class Carried:
         Along a chain it is the coarsest that has several counts, and beside a column the coarsest
         places.
         """
-        axes, is_beside = self.plan.tree.axes, self.numeric is not None
+        axes = self.plan.tree.axes
+        is_beside = self.numeric is not None
         is_beside &= len(axes) > 1
         wanted = 1 if self.plan.is_chain or is_beside else 2
 
@@ -178,8 +179,12 @@ class Carried:
         return [shown(label) for label in area_labels(self.plan.tree.axes[axis], level, codes)]
 
     def _list(self, levels: Levels) -> str:
-        say, cells, is_chain = self._say, self.cells[levels], self.plan.is_chain
-        name, every, between = shown(self.plan.label_of(levels)), len(cells), " → "
+        say = self._say
+        cells = self.cells[levels]
+        is_chain = self.plan.is_chain
+        name = shown(self.plan.label_of(levels))
+        every = len(cells)
+        between = " → "
         headings = self._headings("count", "interval", "unbiased")
         told = [cells.sentence(say, i, worded=not is_chain) for i in range(min(every, MOST_ROWS))]
         if is_chain:
@@ -208,7 +213,9 @@ class Carried:
         return [[self._say.number(each), "–", "–"] for each in sums.tolist()]
 
     def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
-        say, cells, whole = self._say, self.cells[levels], self.cells[(0,) * len(levels)]
+        say = self._say
+        cells = self.cells[levels]
+        whole = self.cells[(0,) * len(levels)]
         names = [shown(self.plan.label_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
         is_known = any(_only(levels, a) in self.cells for a in split)
@@ -240,10 +247,13 @@ def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Car
         ReleaseError: codes that are not in the domain or in no coarser cuboid, cells that are not
             in their order, or cuboids that do not add up.
     """
-    folder, plan, tree = release.folder, release.plan, release.plan.tree
+    folder = release.folder
+    plan = release.plan
+    tree = release.plan.tree
     rows = dict(zip(plan.levels, listed, strict=True))
     made = Carried(plan, numeric, used={(a, 0): ROOT for a in range(len(tree.axes))})
-    room, left = MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
+    room = MOST_CHARACTERS
+    left = MOST_NODES_OF_A_PAGE
     for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
         above = _above(plan, levels)
         ranges = 0 if numeric is None else tree.axes[numeric].size(levels[numeric])
@@ -276,7 +286,8 @@ def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Car
 def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) -> None:
     """Add the quartiles of a column in the cells of the other axes, in so many characters."""
     tree = made.plan.tree
-    label, own = made.plan.description.axis_label(tree.axes[numeric]), ranges_of(tree.axes[numeric])
+    label = made.plan.description.axis_label(tree.axes[numeric])
+    own = ranges_of(tree.axes[numeric])
     ranges = Ranges(label, own.edges, own.out_of_bounds)
     if release.noisy_cells > MOST_NOISY_OF_A_PAGE or ranges.decimals > MOST_DECIMALS:
         return
@@ -337,7 +348,8 @@ def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Level
     """
     both = ((levels, made.nodes(levels, cells)) for levels, cells in (below, above))
     if not adds_up(made.plan.tree, *both):
-        finer, coarser = counts_file(below[0]), counts_file(above[0])
+        finer = counts_file(below[0])
+        coarser = counts_file(above[0])
         raise ReleaseError(f"the counts in {finer} do not add up to those in {coarser}")
 
 
@@ -349,7 +361,8 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
             f"the counts in {counts_file(levels)} are not "
             f"{'in tree order' if depth else 'row by row'}"
         )
-    flat, places = int64_zeros(len(nodes)), list[Int64]()
+    flat = int64_zeros(len(nodes))
+    places = list[Int64]()
     for at, own in zip(enumerate(levels), nodes.codes, strict=True):
         places.append(np.searchsorted(made.used[at], own))
         flat = flat * len(made.used[at]) + places[-1]

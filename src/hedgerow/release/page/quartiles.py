@@ -52,7 +52,9 @@ class Quartiles:
         """
         each = [[cumulative.quantiles(rank, sure) for sure in SURE] for rank in RANKS]
         steps = 10**ranges.decimals * np.array(each)[..., places]
-        value, low, high = np.rint(steps[:, 0, 0]), steps[:, :, 1], steps[:, :, 2]
+        value = np.rint(steps[:, 0, 0])
+        low = steps[:, :, 1]
+        high = steps[:, :, 2]
         ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
         return cls(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
 

@@ -170,13 +170,15 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     folder = None if isinstance(source, Release) else Path(source)
     content = source.content if isinstance(source, Release) else verified_release(Path(source))
     _check_columns(content.plan.tree)
-    frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
+    frames = dict[Levels, pl.DataFrame]()
+    is_linear = isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         estimates, covariances = answers_of(content.plan).again(content, method)
         listed = {k: content.nodes[k] for k in estimates}  # read, if they were not yet
     plan, tree = content.plan, content.plan.tree
     for levels, again in estimates.items():
-        errors, was = content.errors(levels), listed[levels]
+        errors = content.errors(levels)
+        was = listed[levels]
         if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
             frames[levels] = content.told(levels, again, combined).rename({COUNT: RELEASED})
@@ -214,7 +216,9 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         covariances = partial(covariance_of_nodes, layers)
     else:
         made = given.estimate(method)
-    tree, whole, frames = given.outline.tree, covariances is None, {}
+    tree = given.outline.tree
+    whole = covariances is None
+    frames = {}
     for levels, nodes in zip(tree.chain, made, strict=True):
         errors = CuboidErrors(CarriedNoise(None, sums=True), len(nodes), None)
         labelled = label_nodes(tree, levels, nodes.codes, **released_columns(nodes, errors, USUAL))

@@ -180,8 +180,10 @@ def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -
 
 def _depths(up: Int64) -> Int64:
     """Return how many steps each node is below the top, the last one; −1 where it is on a cycle."""
-    top, depth = len(up) - 1, np.full(len(up), -1, dtype=np.int64)
-    far, steps = up.copy(), np.ones(len(up), dtype=np.int64)
+    top = len(up) - 1
+    depth = np.full(len(up), -1, dtype=np.int64)
+    far = up.copy()
+    steps = np.ones(len(up), dtype=np.int64)
     steps[top] = 0
     for _ in range(max(1, int(top).bit_length() + 1)):  # each round doubles the stride
         steps = steps + steps[far]

@@ -51,7 +51,8 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     """
     by_list = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
-        mine, best = ColumnName.of(name), list[tuple[Sizes, int, ColumnName]]()
+        mine = ColumnName.of(name)
+        best = list[tuple[Sizes, int, ColumnName]]()
         for place, shape in enumerate(shapes):
             for listed in shape.columns:
                 role = mine.role(listed)

@@ -103,7 +103,9 @@ class Lookup:
 
         read = read_areas(source, None, numbers=without_codes, role=ROLE)
         layout = columns_of(read.columns)
-        number, level, own = layout.axis, layout.level, list(layout.codes)
+        number = layout.axis
+        level = layout.level
+        own = list(layout.codes)
         column, names = layout.area, layout.names
         every = read.drop_nulls(column).unique()
         axis = tree.axes[number]

@@ -50,7 +50,9 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said, there, levels = dict[str, str](), _names_in_release(tree), _levels_by_name(tree)
+        said = dict[str, str]()
+        there = _names_in_release(tree)
+        levels = _levels_by_name(tree)
         for header, name in codes.items():
             if name not in there and name not in levels:
                 raise TableError(

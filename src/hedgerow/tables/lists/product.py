@@ -67,7 +67,9 @@ class Order:
         Raises:
             TableError: an entry that is no column, a column that is told twice or never.
         """
-        levels, order, ends = list[str](), list[str](), list[int]()
+        levels = list[str]()
+        order = list[str]()
+        ends = list[int]()
         for place, entry in enumerate(product, start=1):
             left = [column for column in columns if column not in order]
             parts = [entry] if entry in columns else _JOINS.split(entry)
@@ -157,7 +159,9 @@ def nest_product(
         TableError: two leaves, or the joined codes of two nodes, are the same.
     """
     leaves = leaves.sort(leaves.columns)
-    labels, words, child_start = list[pl.Series](), list[pl.Series](), list[Int64]()
+    labels = list[pl.Series]()
+    words = list[pl.Series]()
+    child_start = list[Int64]()
     starts = level_starts(leaves, column_ends)
     for name, count, (start, children) in zip(levels, column_ends, starts, strict=True):
         nodes = leaves[start].select(leaves.columns[:count])

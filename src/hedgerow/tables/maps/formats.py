@@ -146,7 +146,8 @@ def _read_json(path: Path) -> Areas:
     for place, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")
-        here, own = feature.get("geometry"), feature.get("properties") or {}
+        here = feature.get("geometry")
+        own = feature.get("properties") or {}
         if not (here is None or shapely.is_geometry(here)):
             raise NoMap(f"feature {place + 1} has a geometry that is no area")
         if not isinstance(own, dict):

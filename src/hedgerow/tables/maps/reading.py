@@ -54,7 +54,8 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     subject = f"the file of shapes {shorten(str(path), 200)!r}"
     given = read_map(Path(path), subject)
     level, file_codes = _level(given, codes, key, subject)
-    shapes, labels = dict(zip(file_codes, given.geometry, strict=True)), codes.labels
+    shapes = dict(zip(file_codes, given.geometry, strict=True))
+    labels = codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
     for label, one, may_lack in zip(
         labels[level - 1], own, codes.placeless[level - 1], strict=True

@@ -107,7 +107,8 @@ class Topology:
         start = starts_among(arc, len(self.arc_start) - 1)
         made = replace(self, points=points, arc_start=start)
         gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
-        own, parts = np.split(self.points, self.arc_start[1:-1]), np.split(points, start[1:-1])
+        own = np.split(self.points, self.arc_start[1:-1])
+        parts = np.split(points, start[1:-1])
         for whole in np.unique(np.maximum(self.arcs, ~self.arcs)[gone]).tolist():
             parts[whole] = own[whole]
         return replace(made, points=np.concatenate(parts), arc_start=starts_of(parts))
@@ -263,8 +264,10 @@ class Shapes:
         count = len(self.arc_start) - 1
         if (size == 0).any() or not ((arcs < count) & (~arcs < count)).all():
             raise ValueError
-        own, backwards = np.maximum(arcs, ~arcs), arcs < 0
-        low, high = self.points[self.arc_start[own]], self.points[self.arc_start[own + 1] - 1]
+        own = np.maximum(arcs, ~arcs)
+        backwards = arcs < 0
+        low = self.points[self.arc_start[own]]
+        high = self.points[self.arc_start[own + 1] - 1]
         begin = np.where(backwards[:, None], high, low)
         end = np.where(backwards[:, None], low, high)
         if not (begin[following(np.cumsum(np.append(0, size)))] == end).all():

@@ -259,7 +259,8 @@ def local_places(text: str) -> list[Path]:
 
 def _alternatives(pattern: str) -> list[str]:
     """Return the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
-    every, braces = [pattern], re.compile(r"\{([^{}]*)\}")
+    every = [pattern]
+    braces = re.compile(r"\{([^{}]*)\}")
     while match := braces.search(every[0]):  # each has as many as the first
         if len(every) * (match[1].count(",") + 1) > MOST_PLACES:
             raise TableError(

@@ -59,7 +59,8 @@ def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
         about = facts.get({DATA: 5, DICTIONARY: 7, DATA_2: 8}.get(kind, 0))
         if not isinstance(about, dict):
             raise _no_page()
-        values, encoding = about.get(1, -1), about.get(4 if kind == DATA_2 else 2, -1)
+        values = about.get(1, -1)
+        encoding = about.get(4 if kind == DATA_2 else 2, -1)
         at = start + head.at
         numbers = (kind, size, packed, values, encoding)
         if not all(isinstance(number, int) and number >= 0 for number in numbers):

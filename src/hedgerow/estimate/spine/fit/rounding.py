@@ -72,8 +72,11 @@ def round_family(
         fit: float64 (rows, W): of `fit_family`; not negative, 0 where ``above`` is.
         out: int64 (rows, W): the counts.
     """
-    slot, (above, low, high), x = rows[1], bounds, fit.copy()
-    limits, slopes = (low, high, x.sum(axis=1)), _slopes_at_fit(cells, rows[0])
+    slot = rows[1]
+    above, low, high = bounds
+    x = fit.copy()
+    limits = (low, high, x.sum(axis=1))
+    slopes = _slopes_at_fit(cells, rows[0])
     members = np.argsort(slot, kind="mergesort")
     member_start = np.searchsorted(slot[members], np.arange(len(above) + 1))
     for sweep in range(MOST_SWEEPS):
@@ -112,7 +115,8 @@ def _share_out(
     missing, room = wanted, 0
     for i in range(n):
         row = here[i]
-        given, taken = max(total[row] - low[row], 0.0), max(high[row] - total[row], 0.0)
+        given = max(total[row] - low[row], 0.0)
+        taken = max(high[row] - total[row], 0.0)
         least[i] = max(np.floor(x[row, k] - given + NEAR), 0.0)
         most[i] = min(np.ceil(x[row, k] + taken - NEAR), float(wanted)) - least[i]
         missing -= least[i]
@@ -198,7 +202,9 @@ def round_root(
         fit: float64 (rows, W): not negative, 0 where counts must be.
         out: int64 (rows, W): the counts.
     """
-    (free, low, high), x, total = bounds, fit.copy(), np.zeros(len(fit))
+    free, low, high = bounds
+    x = fit.copy()
+    total = np.zeros(len(fit))
     slopes = _slopes_at_fit(cells, np.array([0, len(out)]))
     limits = low, high, total
     for row in range(len(x)):
@@ -314,7 +320,8 @@ def _curvature(slopes: Slopes, row: int) -> float:
 def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Float64) -> None:
     """Put units into a cell, or take some out, and keep slopes and sums true."""
     place, slope, near, line, row_start, child = slopes
-    first, last = row_start[child[row]], row_start[child[row] + 1]
+    first = row_start[child[row]]
+    last = row_start[child[row] + 1]
     # N couples the rows of one child alone: other slopes stay as they are.
     for other in range(first, last):
         change = units * near[line[row] + other - first]
@@ -355,8 +362,11 @@ def metric_of(
         fit: float64 (rows, W).
         sums: of all marginals.
     """
-    (row_start, slot), (weights, group), begin = rows, near, 0
-    metric, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
+    row_start, slot = rows
+    weights, group = near
+    begin = 0
+    metric = np.empty((np.diff(row_start) ** 2).sum())
+    slope = np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
         first, m = row_start[c], run_size(row_start, c)
         own = metric[begin : begin + m * m].reshape(m, m)

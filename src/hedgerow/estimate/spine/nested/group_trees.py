@@ -140,7 +140,9 @@ class GroupTrees:
         """
         said = [leaves]
         for level in range(self.depth - 1, -1, -1):
-            rows, own, b = self._rows(level, group), above[level], self.group_level + level
+            rows = self._rows(level, group)
+            own = above[level]
+            b = self.group_level + level
             subtree_sums = np.empty(int(rows[1][-1]))
             weights = self.squares.own_weight(b), self.squares.child_weight(b)
             given = subtree_sums if own is None else own
@@ -184,10 +186,12 @@ class GroupTrees:
             int64 (entries), ascending: sum · groups + group, where a sum has leaves in a group; and
             float64 (entries, 1) both: √Q and γ.
         """
-        node, groups = np.flatnonzero(labels >= 0), len(self.start[0]) - 1
+        node = np.flatnonzero(labels >= 0)
+        groups = len(self.start[0]) - 1
         group = np.repeat(np.arange(groups), self.widths(self.depth))[node]
         keys, entry = np.unique(labels[node].astype(np.int64) * groups + group, return_inverse=True)
-        pairs, rest = (node, entry, np.ones(len(node))), np.zeros(len(keys))
+        pairs = (node, entry, np.ones(len(node)))
+        rest = np.zeros(len(keys))
         for k in range(self.depth - 1, -1, -1):
             pairs = climb(pairs, self.combined(k + 1), self._family(k)[1], rest)
         _, entry, weight = pairs
@@ -223,7 +227,8 @@ def _pass_up(
     out: Array,
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
-    (group, upper, lower), (start, child_start) = rows, family
+    group, upper, lower = rows
+    start, child_start = family
     own_weight, child_weight = weights
     for row in range(len(group)):
         g = group[row]
@@ -247,7 +252,8 @@ def _pass_down(
     rows: Rows, family: Family, share: Float64, above: Float64, said: Float64, out: Float64
 ) -> None:
     """Write ``said + share · (above - Σ said)`` for every node of the next level."""
-    (group, upper, lower), (start, child_start) = rows, family
+    group, upper, lower = rows
+    start, child_start = family
     for row in range(len(group)):
         g = group[row]
         at = lower[row]

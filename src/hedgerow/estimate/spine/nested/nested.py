@@ -104,7 +104,8 @@ class Nested(Model):
         Raises:
             EstimateError: variances that are none, or public facts that contradict each other.
         """
-        v, s = _checked(spine_variances, spine), _checked(attribute_variances, attribute)
+        v = _checked(spine_variances, spine)
+        s = _checked(attribute_variances, attribute)
         if group_level:
             check_apart(s, MOST_APART)
             check_apart(v, SPINES_APART)
@@ -138,7 +139,8 @@ class Nested(Model):
     @property
     def ratios(self) -> Float64:
         """Of each measured cuboid its noise variance over the product that is its weight."""
-        v, s = self.spine_variances, self.attribute_variances
+        v = self.spine_variances
+        s = self.attribute_variances
         return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
 
     def _made_cells(self, key: Levels) -> Cells:
