@@ -84,7 +84,7 @@ def kernel_digest(compiled: Any) -> str:
     Raises:
         TypeError: the kernel names something of which no digest can be made.
     """
-    pending, texts = [compiled], dict[Any, str]()
+    pending, texts = [compiled], {}
     while pending:
         one = pending.pop()
         if one not in texts:

@@ -145,7 +145,7 @@ def _names(axis: Axis) -> set[str]:
 
 def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: dict[str, str] = {}
+    values = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):

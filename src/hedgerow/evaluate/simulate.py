@@ -215,7 +215,7 @@ class Tally:
     def _errors(self, method: Releasing, bits: Bits, run: int) -> Counted:
         """Release the table once, keep the scores, and return the errors of each cuboid."""
         tree = self.counts.tree
-        errors = dict[Levels, CuboidCounts]()
+        errors = {}
         start = time.perf_counter()
         released = dict(method.released(self.counts, bits))
         self.seconds[run] = time.perf_counter() - start

@@ -162,7 +162,7 @@ def draw_residents(rng: Generator, places: Geography, people: int) -> pl.DataFra
     """
     inhabited = np.flatnonzero(places.inhabited)
     with_homes = places.inhabited.copy()
-    parts = list[pl.DataFrame]()
+    parts = []
     for number, kind in enumerate(QUARTERS.values(), start=1):
         count = max(1, rng.poisson(kind.blocks * people / 1e6))
         block = np.sort(rng.choice(inhabited, min(count, len(inhabited) // 10), replace=False))

@@ -81,7 +81,7 @@ class _Files:
     def lists(self) -> list[Json]:
         """Write the list of each level of each axis, and its names; return what describes them."""
         (self.folder / "domain").mkdir()
-        lists, names = list[Json](), list[Json]()
+        lists, names = [], []
         for axis, level in ((a, level) for a in self._axes for level in range(1, a.depth + 1)):
             name = self._name(axis, level)
             codes = axis.keys(level)

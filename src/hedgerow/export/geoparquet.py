@@ -38,7 +38,7 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree, cell_codes
-from hedgerow.text import Json, TextByName
+from hedgerow.text import TextByName
 
 GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
@@ -106,7 +106,7 @@ class GeoParquet:
             )
         # code → geometry; of rows without a code, which are no area of ours, none. Publishers
         # list areas that are no place ("no usual address") without a geometry: None.
-        shapes: Json = {}
+        shapes = {}
         for own, shape in zip(given.codes(key), given.geometry, strict=True):
             if own in shapes:
                 raise ReleaseError(f"the code {shorten(own, 40)!r} has two shapes in the shapes")

@@ -189,7 +189,7 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    names_of: dict[str, str] = {}
+    names_of = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"

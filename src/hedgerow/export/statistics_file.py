@@ -108,7 +108,7 @@ class StatisticsFile:
             coded = frame.select(
                 column for column in release.plan.tree.every_column if column in frame.columns
             )
-            value_labels: dict[str, TextByName] = {}
+            value_labels = {}
             for column in coded.columns:
                 named = release.plan.tree.with_names(
                     coded.select(column).unique(maintain_order=True)
@@ -163,7 +163,7 @@ def _cut(text: str, most: int) -> str:
 
 def _lines(sentences: list[str]) -> list[str]:
     """Return sentences as lines of at most 80 bytes, broken between words where possible."""
-    lines: list[str] = []
+    lines = []
     for sentence in sentences:
         line = ""
         for word in sentence.split():

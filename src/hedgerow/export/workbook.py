@@ -167,7 +167,7 @@ def is_markup(text: str) -> bool:
 
 def sheet_names(names: Iterable[str]) -> TextByName:
     """Return for each name of a cuboid one of a sheet: short, allowed, and of no other sheet."""
-    of: dict[str, str] = {}
+    of = {}
     used = {*TAKEN}
     for name in names:
         plain = re.sub(r"[\[\]:*?/\\]|[^\0-\uffff]", "_", name)

@@ -249,8 +249,8 @@ def certified_thresholds(law: Law) -> tuple[int, list[int]]:
 def _floors_and_ceilings(tail: Tails) -> tuple[list[int], list[int]] | None:
     """Return floors and ceilings of 2⁶⁴ G(k) up to the first floor of 0, or None."""
     shift = tail.bits - WORD_BITS
-    floors: list[int] = []
-    ceilings: list[int] = []
+    floors = []
+    ceilings = []
     for lower, upper in zip(tail.lower, tail.upper, strict=True):
         floor = lower >> shift
         ceiling = -(-upper >> shift)

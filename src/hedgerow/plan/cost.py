@@ -11,7 +11,6 @@ by up to 27 times. Along a spine they were measured on Rhode Island and on a syn
 from collections.abc import Iterator
 from itertools import product
 from math import log2, pi, prod, sqrt
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -133,7 +132,7 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
     tree = plan.tree
     forecasts = forecast(plan) if expected is None else expected
     rmse = forecasts["rmse"]
-    rows = list[tuple[Any, ...]]()
+    rows = []
     if forecasts["depth"].null_count():
         return pl.DataFrame(schema=SCHEMA)
     for levels in off_the_chain(tree):

@@ -71,7 +71,7 @@ def forecast(plan: "Plan") -> pl.DataFrame:
         >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
         [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
-    design, rows = plan.design, list[Json]()
+    design, rows = plan.design, []
     for levels, cuboid_plan in plan.by_levels.items():
         rmse = _finite(math.sqrt(design.mean_variance(levels)))
         cells = plan.tree.cells(levels)

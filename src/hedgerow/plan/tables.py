@@ -360,7 +360,7 @@ class PlannedTables(Joint):
         A cell of such nodes has the count of a public cell, and no error. Its variance is the
         difference of two equal numbers, and would be a rounding error.
         """
-        alone = list[Bool]()
+        alone = []
         for axis, level, exact in zip(self.shape.axes, cuboid, public, strict=True):
             many = np.diff(axis.descendant_start(min(level, exact), level))
             alone.append(np.repeat(many == 1, many))
@@ -382,7 +382,7 @@ class PlannedTables(Joint):
         if (public := self.public_margin) is None:
             sizes = [axis.sizes[k] if w is None else w.shape[1] for axis, k, w in axes]
             return np.zeros(sizes, dtype=np.bool_)
-        alike = list[Bool]()
+        alike = []
         for alone, exact, (axis, k, w) in zip(
             self._alone(cuboid, public), public, axes, strict=True
         ):

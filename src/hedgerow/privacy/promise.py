@@ -253,8 +253,8 @@ def compose_profiles(profiles: Sequence[Profile]) -> Profile:
 
 def _combined(counted: Counter[Profile]) -> list[Use]:
     """Return the uses of all, with a case for each combination of theirs."""
-    uses: list[Use] = []
-    chosen: list[Profile] = []
+    uses = []
+    chosen = []
     number = 1
     for profile, times in counted.items():
         number *= len(profile.cases)

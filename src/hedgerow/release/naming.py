@@ -21,7 +21,7 @@ def label_columns(plan: Plan, levels: TextByName) -> list[str]:
         ReleaseError: no such axis or level.
     """
     axes = {axis.name: axis for axis in plan.tree.axes}
-    columns = list[str]()
+    columns = []
     for name, level in levels.items():
         check_known(name, axes, "axis", ReleaseError)
         if not axes[name].attribute:

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
@@ -272,8 +271,8 @@ def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
 
 def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
     """Return the non-empty cells that a public table tells apart; and how many all are."""
-    numbers = list[Int64]()
-    labels = list[pl.DataFrame]()
+    numbers = []
+    labels = []
     for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
         names = axis.columns_in(rows.columns)
         if names:

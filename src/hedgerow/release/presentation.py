@@ -80,7 +80,7 @@ class Presentation:
 
     def sentences(self, shown: pl.DataFrame) -> list[str]:
         """Return what was done to a table, to be said below it."""
-        said = list[str]()
+        said = []
         if self.suppress_wider is not None:
             many = int(shown[SUPPRESSED].sum())
             said.append(

@@ -127,7 +127,7 @@ def _depths(content: Content) -> list[_Depth]:
     outline = chain_of(content.plan).outline
     tree = content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
-    public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
+    public = {outline.public_depth} if outline.public_depth >= 0 else set()
     depths = sorted(public | outline.measured)
     at = {t: t for t in depths} | {depths[-1]: tree.depth}  # single children below the last
     return [

@@ -153,7 +153,7 @@ def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Ba
 
 def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
     """Yield the batches of a partition in a few large tables; or in one."""
-    waiting: list[pa.RecordBatch] = []
+    waiting = []
     rows = 0
     for batch in batches:
         waiting.append(batch)

@@ -95,7 +95,7 @@ def described_by(section: DescribeSection) -> Description:
         SpecError: a level with two labels.
     """
     said = section.model_dump(exclude={"notes", "levels"})
-    levels: dict[str, str] = {}
+    levels = {}
     for name, given in section.levels.items():
         inner = {name: given} if isinstance(given, str) else {}
         if isinstance(given, dict):  # as TOML reads ``origin.region = …``

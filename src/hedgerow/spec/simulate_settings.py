@@ -159,8 +159,8 @@ class Comparison:
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
         """Return what to compare, and what is impossible; raise if nothing is left."""
-        possible: list[Method] = []
-        left_out: list[LeftOut] = []
+        possible = []
+        left_out = []
         for name, made in (*self._combined(tree), *self._baselines(tree)):
             if isinstance(made, HedgerowError):
                 left_out.append(LeftOut(name, str(made)))
@@ -208,7 +208,7 @@ class Comparison:
         return combinations
 
     def _combined(self, tree: Tree) -> Iterator[Made]:
-        plans: dict[str, Plan | HedgerowError] = {}
+        plans = {}
         taken: set[str] = set()
         usual = self.section.measures is None
         for given in self.combinations():

@@ -464,7 +464,7 @@ class Axis:
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        series = list[pl.Series]()
+        series = []
         for k in range(level, 0, -1):
             series += [words.gather(nodes) for words in reversed(self._words(k))]
             nodes = self._parents(k, nodes)
@@ -484,7 +484,7 @@ class Axis:
 
     def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
         """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
-        columns, first = list[pa.Array](), nodes.min()
+        columns, first = [], nodes.min()
         here = np.arange(first, nodes.max() + 1, dtype=np.int32)
         place = nodes - first
         for k in range(level, 0, -1):

@@ -188,7 +188,7 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
         codes: one int32 array (leaves) an axis.
         values: int64 (leaves), records.
     """
-    words = list[UInt64]()
+    words = []
     for seed in map(np.uint64, SEEDS):
         word = np.full(len(values), seed)
         for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection

@@ -337,7 +337,7 @@ class Tree:
 def _levels_of(words: list[str], names: Iterable[str]) -> list[str]:
     """Return words that stood between × signs, joined again where a level has such a name."""
     joined = [name.split(" × ") for name in names if " × " in name]
-    levels, first = list[str](), 0
+    levels, first = [], 0
     while first < len(words):
         lengths = [len(parts) for parts in joined if words[first : first + len(parts)] == parts]
         last = first + max(lengths, default=1)
@@ -402,7 +402,7 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
     """
     if len(tree.axes) == 1:
         return [codes[0].astype(np.int64)]
-    words: list[Int64] = []
+    words = []
     for number, code in enumerate(codes):
         for i, word in enumerate(leaf_words(tree, number)):
             if number == 0:

@@ -246,7 +246,7 @@ class Model(ABC):
         Raises:
             EstimateError: as `estimates`; counts or a total outside public bounds.
         """
-        by_level = dict[int, Int64]()
+        by_level = {}
         counts = self._roots(part, above, total, np.int64)
         if counts is not None:
             here, root = self.support, part.root

@@ -226,7 +226,7 @@ def classes_of_nodes(
     alike: list[Integers] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
     if not subtrees:
         alike[:-1] = families
-    levels = list[LevelShapes]()
+    levels = []
     for family, shape in zip(families, alike[1:], strict=True):
         keys = np.repeat(members[-1], family) * (int(shape.max()) + 1) + shape
         distinct, own, nodes = np.unique(keys, return_inverse=True, return_counts=True)

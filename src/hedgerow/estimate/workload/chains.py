@@ -161,7 +161,7 @@ def chains_of(observed: Observed) -> tuple[Chain, ...]:
     so that few rows are left beside the chains; below them what is public within the table.
     """
     left = set(observed.variances)
-    chains = list[Chain]()
+    chains = []
     for table in observed.tables:
         chains.append(heaviest(observed, left, table))
         left -= set(chains[-1].cuboids)

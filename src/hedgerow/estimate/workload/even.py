@@ -62,7 +62,7 @@ class EvenMeans:
         for cuboid in self.wanted:
             if not is_within_any(cuboid, answerable):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
-        below: set[Levels] = set()
+        below = set()
         for cuboid in maximal(self.cuboids):
             for residual in product(*(range(k + 1) for k in cuboid)):
                 below.add(residual)

@@ -227,7 +227,7 @@ class GeneralSolver(Solver):
         """Return the estimates of each chain's table."""
         shape = self.observed.shape
         public = self.observed.public
-        solved = list[Layers]()
+        solved = []
         for chain in self.dual.chains:
             own = {c: tables[c][..., None] for c in chain.cuboids if c in tables}
             noisy = Layers(shape, chain.table, {chain.table: own.pop(chain.table)})

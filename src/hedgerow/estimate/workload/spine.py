@@ -187,10 +187,10 @@ class SpineSolver(Solver, ByFactors):
         """
         self._check(cuboid)
         here = self.residuals
-        terms = list[tuple[float, Factors]]()
+        terms = []
         for residual in subsets(here.marginal(cuboid)):
             own = self.squares[residual]
-            axes = list[Factors]()
+            axes = []
             attributes = iter(zip(here.axes, residual, strict=True))
             for axis, level in enumerate(cuboid):
                 if axis == self.spine:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
+from hedgerow.arrays import Bool, Float64, Int64, Levels
 from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
@@ -122,7 +122,7 @@ class Targets:
         # runs of cells in random order, over and over, that begin behind a target and end before it
         first = np.argsort(order)[self.place, None] + 1 + starts.astype(np.int64).reshape(-1, SUMS)
         keys = cell_keys(record_keys(self.counts, bits), self.levels)
-        without, alone = list[UInt64](), list[UInt64]()
+        without, alone = [], []
         for cells in (self.true.values.astype(np.uint64), keys):
             until = np.append(np.uint64(0), np.cumsum(np.tile(cells[order], 2)))
             without.append(until[first + size] - until[first])

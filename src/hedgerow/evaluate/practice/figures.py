@@ -188,8 +188,8 @@ def beside(
     for method in methods:
         method.check(counts)
     table = Table.of(counts, plan)
-    columns = dict[str, list[float]]()
-    names: list[tuple[str, str]] = []
+    columns = {}
+    names = []
     for method in methods:
         figures = [[*table.figures(method, bits(run))] for run in range(runs)]
         names = [(group, figure) for group, figure, _ in figures[0]]

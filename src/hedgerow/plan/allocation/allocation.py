@@ -111,7 +111,7 @@ class Problem:
             PlanError: a cuboid that is unknown or cannot be measured, or is named twice.
         """
         possible = set(self.cuboids)
-        by_levels = dict[Levels, Number]()
+        by_levels = {}
         for name, number in given.items():
             levels = self.tree.named(name) if isinstance(name, str) else None
             if levels is None or levels not in possible:
@@ -142,7 +142,7 @@ class Problem:
         for name in given:
             if name not in names:
                 raise PlanError(f"{what} of {str(name)[:100]!r}: the axes are {', '.join(names)}")
-        factors = list[dict[int, Number]]()
+        factors = []
         for axis in self.tree.axes:
             levels = levels_apart(axis)
             numbers = given.get(axis.name)

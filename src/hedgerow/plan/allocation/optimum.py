@@ -127,7 +127,7 @@ def least_in_cases(
     """
     if len(cases) == 1:
         return least(means, objective, means.starts(importance))
-    optima = list[Optimum]()
+    optima = []
 
     def excess(log_first: float) -> float:
         """Return by how much the second case is dearer, for a part of the first in the mixture."""

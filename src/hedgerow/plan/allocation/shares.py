@@ -202,7 +202,7 @@ class QueryShares:
             PlanError: a level or query that the tree or the workload does not have.
         """
         tree = problem.tree
-        shares: dict[Levels, Fraction] = {}
+        shares = {}
         for level, share in self.levels.items():
             for query, part in self.queries[level].items():
                 cuboid = _cuboid(tree, level, query)

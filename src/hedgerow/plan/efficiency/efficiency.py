@@ -141,8 +141,8 @@ def efficiency_of(
         return Efficiency(None, "there are more cells than a floating-point number can count")
     price = 2 * float(rho) / neighbours.contributions**2
     total = 0.0
-    errors = dict[str, tuple[float, float | None]]()
-    by_name = dict[str, float]()
+    errors = {}
+    by_name = {}
     for levels, each in weights.items():
         name = tree.name_of(levels)
         variance = design.mean_variance(levels)

@@ -79,7 +79,7 @@ def least_total(tree: Tree, importance: OfCuboids, pairs: Sequence[Pairs]) -> Le
     if all(map(_is_even, tree.axes)):
         single, moved = (any(getattr(each, of) for each in pairs) for of in ("single", "moved"))
         return LeastTotal(*Even.of(tree, importance).least(single=single, moved=moved))
-    bounds = list[LeastTotal]()
+    bounds = []
     refusal = PlanError("no bound is known")
     for made in _problems(tree, importance):
         try:
@@ -231,7 +231,7 @@ class _AxisProblem:
         cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
         value, by_family = 0.0, np.zeros(len(weight))
         by_level = np.zeros(self.importance.shape)
-        roots = dict[tuple[bytes, float], Root]()
+        roots = {}
         for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
             if key not in roots:
@@ -304,7 +304,7 @@ class _Products:
         several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
         given = defaultdict[Levels, float](float)
-        axes = list[_AxisProblem]()
+        axes = []
         for levels, each in importance.items():
             given[names[levels]] += each
         for place, axis in enumerate(tree.axes[a] for a in several):
@@ -322,7 +322,7 @@ class _Products:
         tr √M its largest eigenvalue at most (interlacing).
         """
         roots = [axis.root(axis.weight, COME) for axis in self.axes]
-        total, traces = 0.0, dict[Levels, float]()
+        total, traces = 0.0, {}
         for levels, g in self.importance.items():
             own = list(zip(self.axes, roots, levels, strict=True))
             traces[levels] = prod(2 * float(root.by_level[k]) for _, root, k in own)
@@ -377,7 +377,7 @@ def _alike(axis: Axis) -> list[int]:
 
 def _families_of_chain(tree: Tree) -> list[Int64]:
     """Return the number of children of each node of a chain, nodes in order of their parents."""
-    families = list[Int64]()
+    families = []
     for _, own in islice(nodes_along(tree), tree.depth):
         families.append(own)
         if len(families) < tree.depth:

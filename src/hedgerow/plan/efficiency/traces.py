@@ -182,7 +182,7 @@ def root_of(
     points = np.arange(np.floor(largest) - BELOW, np.ceil(largest) + ABOVE)
     values = np.zeros(len(points))
     by_level = np.zeros((len(points), len(g)))
-    by_family = list[Float64]()
+    by_family = []
 
     def run(first: int, last: int) -> None:
         derivatives = np.zeros(len(own))

@@ -163,7 +163,7 @@ def describe_facts(tree: Tree, facts: Sequence[Fact], constraints: Constraints) 
 def facts_in_words(tree: Tree, facts: Sequence[Fact]) -> list[str]:
     """Return what each public table or rule says; not which file it is from."""
     leaves = _attribute_leaves(tree)
-    every = list[str]()
+    every = []
     for fact in facts:
         if isinstance(fact, Zeros):
             empty = int(_by_rule(fact, leaves).sum())

@@ -246,8 +246,8 @@ def weighted_sums(
     Returns:
         The sums (3), and a bound of the absolute error of each.
     """
-    sums: list[list[float]] = []
-    errors: list[float] = []
+    sums = []
+    errors = []
     for start in range(0, nodes.size, _CHUNK):
         chunk = nodes[start : start + _CHUNK]
         height = np.asarray(chunk * spacing, dtype=np.float64)

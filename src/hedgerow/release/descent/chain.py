@@ -200,9 +200,9 @@ class ChainFlow(Flow):
                 yield Found(step.levels, nodes, None)
             return roots
         began = perf_counter()
-        chunks: list[tuple[list[Found], Slices]] = []
+        chunks = []
         every = chunks_of_block(self.outline.tree, roots, steps)
-        for chunk, starts in [(roots, dict[int, int]())] if at_once else every:
+        for chunk, starts in [(roots, {})] if at_once else every:
             generations = self._measured(chunk.slices, job, steps, starts, from_below)
             nodes = chunk.nodes
             if is_open:
@@ -234,7 +234,7 @@ class ChainFlow(Flow):
             from_below: estimate and variance (float64, nodes of the last step) of what lies below
                 the block, where the tree is cut there.
         """
-        generations = list[Generation]()
+        generations = []
         source = self.source
         for step in steps:
             families = Families.of(step, parents, starts.get(step.depth, 0))
@@ -267,7 +267,7 @@ class ChainFlow(Flow):
             roots: the nodes above it.
         """
         kept = np.flatnonzero(roots.counts > 0)
-        results = list[Found]()
+        results = []
         nodes = roots if len(kept) == len(roots) else roots.take(kept)
         for generation in generations:
             families = generation.families
@@ -336,8 +336,8 @@ class ChainFlow(Flow):
 
 def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]:
     """Return the steps from a depth down to another, by block."""
-    blocks: list[list[Refinement]] = []
-    waiting: list[Refinement] = []
+    blocks = []
+    waiting = []
     deepest = max(outline.measured)
     # Single children take their parent's count, where it has one: an unmeasured total has none.
     has_parent_count = above > 0 or outline.public_depth >= 0 or 0 in outline.measured

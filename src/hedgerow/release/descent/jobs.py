@@ -248,7 +248,7 @@ class LocalJobs:
             each = (flow.up(jobs.take(slice(i, i + 1))) for i in numbers)
             return self.cache.up(numbers, lambda: joined(each, flow.told))
 
-        results = list[Told]()
+        results = []
         runs = equal_runs(jobs.weights, RUNS)
         for numbers, each in zip(runs, self.engine.run(runs, run), strict=True):
             results.append(each)

@@ -150,7 +150,7 @@ def by_cuboid(
 ) -> tuple[NodesOf, dict[Levels, Noisy]]:
     """Return all survivors and all noisy counts by cuboid."""
     parts: dict[Levels, list[Found]] = {}
-    measured: dict[Levels, Noisy] = {}
+    measured = {}
     for result in results:
         if isinstance(result, NoisyCuboid):
             measured[result.levels] = result.noisy

@@ -115,7 +115,7 @@ def check(directory: str | Path) -> list[Finding]:
     ]
     if any(finding.failure for finding in findings):
         return findings
-    plans: list[Plan] = []
+    plans = []
     findings.append(
         _finding(
             "plan, public domain and promise belong together",

@@ -59,7 +59,7 @@ class DiskCache(JobCache):
     def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs, to be read one cuboid at a time."""
         path = self._path("down", jobs)
-        seconds: list[float] = []
+        seconds = []
         if not path.exists():
             with _written_whole(path) as file:
                 for result in _in_batches(results):

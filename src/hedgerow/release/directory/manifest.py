@@ -36,7 +36,7 @@ def whole_names(names: Iterable[str]) -> list[str]:
 
     Where parts are missing or stand beside a whole file, their names are left as they are.
     """
-    whole: list[str] = []
+    whole = []
     parts: dict[str, list[int]] = {}
     for name in names:
         part = PART.fullmatch(name)

@@ -220,7 +220,7 @@ def _noisy(parts: list[Int64]) -> pa.Table:
 def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Nodes]) -> pa.Table:
     """Nodes of a cuboid with their labels and counts, as `count_schema` describes."""
     nodes = Nodes.concatenate(parts)
-    columns: list[Any] = []
+    columns = []
     for axis, codes, level in zip(tree.axes, nodes.codes, levels, strict=True):
         columns += axis.rows(level, codes)
     values = released_columns(nodes, errors, USUAL).values()

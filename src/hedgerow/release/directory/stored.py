@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int64, Levels
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.registry import read_estimator
@@ -388,7 +388,7 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
     frame = read_counts(folder, tree, levels)
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
-    codes: list[Int32] = []
+    codes = []
     for axis, level in zip(tree.axes, levels, strict=True):
         if level == 0:
             codes.append(np.zeros(len(frame), dtype=np.int32))

@@ -144,7 +144,7 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
     off = varints(folded(cells.estimate - (cells.high - width // 2)))
     head = [varints(np.array([width])), _gaps(cells.flat), varints(cells.counts)]
     yield f"cuboid-{name}", block([*head, *ends, off])
-    parts = list[bytes]()
+    parts = []
     for low, high in cells.others:
         beyond = most_often(high - cells.high)
         width, ends = _ends(cells.high + beyond, low, high)
@@ -299,7 +299,7 @@ def _size_parts(shapes: Shapes) -> list[bytes]:
 
 def _code_parts(axis: Axis, finest: int) -> list[bytes]:
     """Return for each level down to one: family sizes, codes, and names where it has any."""
-    parts: list[bytes] = []
+    parts = []
     for level in range(1, finest + 1):
         names = axis.names_of(level)
         parts += [

@@ -362,7 +362,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
             f"{'in tree order' if depth else 'row by row'}"
         )
     flat = int64_zeros(len(nodes))
-    places = list[Int64]()
+    places = []
     for at, own in zip(enumerate(levels), nodes.codes, strict=True):
         places.append(np.searchsorted(made.used[at], own))
         flat = flat * len(made.used[at]) + places[-1]

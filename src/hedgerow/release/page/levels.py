@@ -81,7 +81,7 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
             not exact, or cuboids that do not sum to the same total.
     """
-    every: list[CuboidFacts] = []
+    every = []
     whole: int | None = None
     for levels, what in plan.by_levels.items():
         errors = CuboidErrors.of(plan, levels, whole)

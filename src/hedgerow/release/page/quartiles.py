@@ -60,7 +60,7 @@ class Quartiles:
 
     def block(self, levels: Levels) -> Block:
         """Return the block of a cuboid: by rank values, and how far from these intervals reach."""
-        parts = list[bytes]()
+        parts = []
         for value, low, high in zip(self.value, self.low, self.high, strict=True):
             ends = (each for pair in zip(value - low, high - value, strict=True) for each in pair)
             parts += [varints(folded(each)) for each in (value, *ends)]

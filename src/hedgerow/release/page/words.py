@@ -217,7 +217,7 @@ def stated(plan: Plan) -> str:
     budget = plan.promise.budget
     pure = profile.pure_epsilon
     rho = profile.rho
-    costs = list[str]()
+    costs = []
     if pure is not None or rho is not None:
         key, spent = ("pure", pure) if pure is not None else ("rho", rho)
         costs.append(say(f"release.promise.{key}", cost=_rounded_up(say, spent or Fraction(0))))

@@ -170,7 +170,7 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     folder = None if isinstance(source, Release) else Path(source)
     content = source.content if isinstance(source, Release) else verified_release(Path(source))
     _check_columns(content.plan.tree)
-    frames = dict[Levels, pl.DataFrame]()
+    frames = {}
     is_linear = isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         estimates, covariances = answers_of(content.plan).again(content, method)

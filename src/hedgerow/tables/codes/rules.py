@@ -163,7 +163,7 @@ def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -
     has_children = np.bincount(up[:-1], minlength=top + 1)[:-1] > 0
     kept = depth <= len(levels)
     node = np.flatnonzero(kept & (~has_children | (depth == len(levels))))
-    columns = dict[str, pl.Series]()
+    columns = {}
     for k, level in reversed(list(enumerate(levels, start=1))):
         here = depth[node] == k
         place = pl.Series(np.where(here, node, 0))

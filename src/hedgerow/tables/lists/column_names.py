@@ -92,7 +92,7 @@ class ColumnName:
     def of(cls, text: str) -> "ColumnName":
         """Return the name that a text is."""
         parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-        words, kind = list[str](), None
+        words, kind = [], None
         for given in re.split(r"[\W_]+", parted.casefold()):
             dated = _DATED.fullmatch(given)
             word = given if dated is None else dated[1]

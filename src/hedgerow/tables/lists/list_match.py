@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hedgerow.arrays import Sizes
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.text import Texts
@@ -52,7 +51,7 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     by_list = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
         mine = ColumnName.of(name)
-        best = list[tuple[Sizes, int, ColumnName]]()
+        best = []
         for place, shape in enumerate(shapes):
             for listed in shape.columns:
                 role = mine.role(listed)

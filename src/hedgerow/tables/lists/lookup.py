@@ -155,7 +155,7 @@ class Lookup:
 
     def notes(self, tree: Tree) -> list[str]:
         """Return what the areas leave out, in sentences for people; all of it is public."""
-        axis, said = tree.axes[self.axis], list[str]()
+        axis, said = tree.axes[self.axis], []
         if self.outside:
             said.append(
                 f"{self.outside:,} of {axis.size(self.level):,} codes of "

@@ -50,7 +50,7 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said = dict[str, str]()
+        said = {}
         there = _names_in_release(tree)
         levels = _levels_by_name(tree)
         for header, name in codes.items():
@@ -83,7 +83,7 @@ class LookupColumns:
 
 def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
     """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    places = list[tuple[int, int, list[str]]]()
+    places = []
     for number, axis in enumerate(tree.axes):
         ways = [(k, list(axis.keys(k).columns)) for k in range(axis.depth, 0, -1)]
         if axis.product is None:

@@ -142,7 +142,7 @@ def _read_json(path: Path) -> Areas:
         case _:
             raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
     geometry = np.empty(len(features), dtype=object)
-    rows = list[Json]()
+    rows = []
     for place, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")

@@ -142,7 +142,7 @@ def _level(
         )
     if not len(given.geometry):
         raise TableError(f"{subject} is empty; it needs one shape an area")
-    lacking: list[tuple[int, str]] = []
+    lacking = []
     levels = list(enumerate(zip(codes.columns, codes.labels, strict=True), start=1))
     for level, (name, labels) in reversed(levels):
         column = key or next((one for one in (name, labels.name) if one in there), None)

@@ -284,7 +284,7 @@ def _files_of(source: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    seen, left = set[tuple[int, int]](), MOST_ENTRIES
+    seen, left = set(), MOST_ENTRIES
     for place, folders, names in os.walk(folder, followlinks=True):
         status = Path(place).stat()
         if (status.st_dev, status.st_ino) in seen:

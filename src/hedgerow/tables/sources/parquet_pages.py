@@ -143,7 +143,7 @@ class _Compact:
         """Return the fields of a structure by their numbers."""
         if depth > MOST_DEPTH:
             raise _no_page()
-        fields: dict[int, Any] = {}
+        fields = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else _signed(self._number())

@@ -226,7 +226,7 @@ def _information(
     support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
 ) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    information = list[Float64]()
+    information = []
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined(0)
