@@ -78,7 +78,8 @@ class Range(Generic[N]):
             given: by a user.
             name: what the sentence calls it, if not by the name of all such numbers.
         """
-        subject, words = name or self.name, self.words
+        subject = name or self.name
+        words = self.words
         number = self.read(given, subject)
         is_low = number <= self.low if self.ends[0] == "(" else number < self.low
         is_high = number >= self.high if self.ends[1] == ")" else number > self.high
@@ -97,7 +98,8 @@ class Range(Generic[N]):
     @property
     def words(self) -> str:
         """The range in words."""
-        low, high = _shown(self.low), _shown(self.high)
+        low = _shown(self.low)
+        high = _shown(self.high)
         if self.high == inf or self.why:
             least = f"above {low}" if self.ends[0] == "(" else f"at least {low}"
             return f"{least}{self.finite}" if self.low > -inf else "a finite number"

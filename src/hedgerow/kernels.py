@@ -84,7 +84,8 @@ def kernel_digest(compiled: Any) -> str:
     Raises:
         TypeError: the kernel names something of which no digest can be made.
     """
-    pending, texts = [compiled], {}
+    pending = [compiled]
+    texts = {}
     while pending:
         one = pending.pop()
         if one not in texts:

@@ -50,7 +50,8 @@ def _limits(root: Path) -> Iterator[int]:
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if not controllers:
-            top, name = groups, "memory.max"
+            top = groups
+            name = "memory.max"
         elif "memory" in controllers.split(","):
             top = groups / "memory"
             name = "memory.limit_in_bytes"

@@ -280,7 +280,8 @@ def _noisy(question: Question) -> None:
     """Write or show noisy counts."""
     with stage("reading the release"), undamaged(question.directory):
         released = read_release(question.directory)
-        plan, level = released.plan, question.level
+        plan = released.plan
+        level = question.level
         if levels := levels_by(plan.tree, question.by):
             sums = Sums(plan, levels)  # or an error that says which there are
             if not sums.is_cuboid:
@@ -338,7 +339,8 @@ def _ratios(question: Question) -> None:
     """Write or show shares, ratios of areas, and rates."""
     with stage("reading the release"), undamaged(question.directory):
         released = read_release(question.directory)
-        plan, tree = released.plan, released.plan.tree
+        plan = released.plan
+        tree = released.plan.tree
         levels = levels_by(tree, question.by)
         lookup = question.areas.lookup(tree)
         if lookup is None and not levels:

@@ -81,7 +81,8 @@ class Ratios:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.stack([farther / square, constant / farther])
         ends[np.isnan(ends)] = 0.0  # 0 / 0: a numerator without error that is 0
-        first, last = ends.min(axis=0), ends.max(axis=0)
+        first = ends.min(axis=0)
+        last = ends.max(axis=0)
         bounded = square > 0
         low = np.clip(first, 0.0, most)
         high = np.clip(last, 0.0, most)

@@ -33,7 +33,8 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
         release: of them, with the cuboid that the criterion is about.
         criterion: of its plan.
     """
-    plan, tree = release.plan, release.plan.tree
+    plan = release.plan
+    tree = release.plan.tree
     table = table_of(plan, criterion)
     nodes = release.content.nodes
     codes, values = true_cells(counts, table)

@@ -86,7 +86,8 @@ class LeafNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
-        tree, given = counts.tree, counts.tree.finest
+        tree = counts.tree
+        given = counts.tree.finest
         leaves = _noisy_cells(counts, given, self.noise, bits).reshape(tree.sizes(given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels

@@ -99,7 +99,8 @@ def _compete(counts: Int64, left: int, given: Int64) -> None:
 
     def ranked(area: int) -> tuple[Fraction, int]:
         # lower for a higher priority: minus the square of the priority
-        count, held = int(counts[area]), int(given[area])
+        count = int(counts[area])
+        held = int(given[area])
         return Fraction(-count * count, held * (held + 1)), area
 
     waiting = list(map(ranked, range(len(counts))))

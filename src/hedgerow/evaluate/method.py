@@ -152,7 +152,8 @@ def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
         counts: the truth.
         released: what is compared with it.
     """
-    tree, by_cuboid = counts.tree, dict(released)
+    tree = counts.tree
+    by_cuboid = dict(released)
     cuboids = sorted(by_cuboid, key=fineness)
     rows = []
     for levels in cuboids:

@@ -124,7 +124,8 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
       records².
     """
     number, counts, exact = align_cells(given, true, cells)
-    errors, positive = counts - exact, exact > 0
+    errors = counts - exact
+    positive = exact > 0
     shown = np.maximum(counts, 0)
     totals = float(shown.sum()), float(exact.sum())
     variation = float(totals[0] != totals[1])

@@ -95,7 +95,8 @@ def share_intervals(
 
 def _levels_of(release: Release, level: str) -> Levels:
     """Return the cuboid of a name, or raise where it is none or a column would be named twice."""
-    plan, tree = release.plan, release.plan.tree
+    plan = release.plan
+    tree = release.plan.tree
     levels = tree.named(level)
     if levels is None or levels not in plan.by_levels:
         names = ", ".join(plan.cuboids)
@@ -198,7 +199,8 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
     """
     rank = _rank_from_largest(missed / (2 * len(WIDTHS)), len(errors))
     deviation = errors.std(axis=0)
-    fewest, most = 0, len(estimate)
+    fewest = 0
+    most = len(estimate)
     for width in WIDTHS:
         half_width = width * deviation
         astray = np.sort((errors > half_width).sum(axis=1))[len(errors) - rank]

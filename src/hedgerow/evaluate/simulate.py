@@ -234,7 +234,8 @@ class Tally:
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yield for each cuboid the estimates and Monte Carlo errors of `METRICS`."""
-        runs, tree = len(self.seconds), self.counts.tree
+        runs = len(self.seconds)
+        tree = self.counts.tree
         for t, levels in enumerate(self.truth):
             cells = tree.cells(levels)
             columns = dict(zip(SCORES, self.scores[:, t].T, strict=True))

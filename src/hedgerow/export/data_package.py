@@ -86,7 +86,8 @@ class _Files:
             name = self._name(axis, level)
             codes = axis.keys(level)
             words = self._words(axis, level)
-            path, own = f"domain/{name}.csv", codes.columns
+            path = f"domain/{name}.csv"
+            own = codes.columns
             keys = [self._reference(axis, level - 1)] if level > 1 else []
             lists.append(self._resource(axis.paths(level), name, path, words, own, keys))
             if axis.names_of(level) is not None:

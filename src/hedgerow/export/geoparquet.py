@@ -146,7 +146,8 @@ class GeoParquet:
                     f"{did_you_mean(name, there)}"
                 )
         shared = [name for name in codes if name in given]
-        column, key = self.column, self.key
+        column = self.column
+        key = self.key
         if column is None:
             among = shared if key is None else [key] if key in codes else codes
             column = among[-1] if among else ""

@@ -194,7 +194,8 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"
         plain = plain if plain[0].isalpha() else f"v{plain}"
-        number, free = 1, plain[:longest]
+        number = 1
+        free = plain[:longest]
         while free.lower() in used:
             number += 1
             free = f"{plain[: longest - 1 - len(str(number))]}_{number}"

@@ -171,7 +171,8 @@ def sheet_names(names: Iterable[str]) -> TextByName:
     used = {*TAKEN}
     for name in names:
         plain = re.sub(r"[\[\]:*?/\\]|[^\0-\uffff]", "_", name)
-        number, free = 1, _short(plain, LONGEST_NAME)
+        number = 1
+        free = _short(plain, LONGEST_NAME)
         while free.lower() in used:
             number += 1
             end = f" ({number})"

@@ -275,12 +275,15 @@ def settle(law: Law, word: int, rest: Stream) -> int:
     After d digits, U lies in [v, v + 1) / 2**d. Every k with F(k) certainly <= v / 2**d is below X;
     the first k with F(k) certainly >= (v + 1) / 2**d is not. Where the two meet, X is found.
     """
-    digits, count, more = word, WORD_BITS, 0
+    digits = word
+    count = WORD_BITS
+    more = 0
     while True:
         digits = digits << WORD_BITS | int(rest.words(more, 1)[0])
         count, more = count + WORD_BITS, more + 1
         tail = _kept_tails(law, count + WORD_BITS)
-        shift, one = tail.bits - count, 1 << tail.bits
+        shift = tail.bits - count
+        one = 1 << tail.bits
         lower = [one - g for g in tail.upper]
         upper = [one - g for g in tail.lower]
         if law.two_sided:

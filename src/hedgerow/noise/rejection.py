@@ -130,7 +130,9 @@ def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
     """Return whether V < exp(-exponent), given V's first 64 digits and a stream of the others."""
     if exponent == 0:
         return True
-    digits, count, more = word, WORD_BITS, 0
+    digits = word
+    count = WORD_BITS
+    more = 0
     while True:
         lower, upper = exp_bounds(exponent, count + WORD_BITS)
         if (digits + 1) << WORD_BITS <= lower:

@@ -256,7 +256,8 @@ class Design(ABC):
             noisy: whether small counts are projected to 0, as they are expected to be; otherwise
                 the most that is possible while the released total is at most the records.
         """
-        cells, alive = list[int](), dict[Levels, int]()
+        cells = list[int]()
+        alive = dict[Levels, int]()
         again = self.plan.repeats
         for levels in self.plan.by_levels:
             if levels in again:  # it has the cells of a coarser one

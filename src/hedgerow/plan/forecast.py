@@ -71,7 +71,8 @@ def forecast(plan: "Plan") -> pl.DataFrame:
         >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
         [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
-    design, rows = plan.design, []
+    design = plan.design
+    rows = []
     for levels, cuboid_plan in plan.by_levels.items():
         rmse = _finite(math.sqrt(design.mean_variance(levels)))
         cells = plan.tree.cells(levels)

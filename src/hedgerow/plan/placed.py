@@ -295,7 +295,8 @@ def _groups(
     """
     if axis is None:
         return AxisShape.of([]), int64_zeros(len(leaves))
-    own, axes = tree.axes[axis], attribute_axes(tree)
+    own = tree.axes[axis]
+    axes = attribute_axes(tree)
     if len(axes) > 1:
         level = own.depth
     else:

@@ -280,7 +280,8 @@ def planned_spine(plan: "Plan") -> PlannedSpine:
         PlanError: the spine is not the first axis, too many cells would be measured, or the same
             of a plan with public facts.
     """
-    tree, public = plan.tree, plan.public
+    tree = plan.tree
+    public = plan.public
     if plan.constraints is None:
         _check_admitted(plan)
     else:
@@ -363,7 +364,8 @@ def _check_admitted(plan: "Plan") -> None:
 
 def _check_with_facts(plan: "Plan") -> None:
     """Raise a PlanError if survivors are measured beside public facts, or more is held exactly."""
-    tree, public = plan.tree, plan.public
+    tree = plan.tree
+    public = plan.public
     if not isinstance(plan.measure, All):
         raise PlanError(
             f"with {SECTION} all cells are measured that public facts do not rule out: leave "

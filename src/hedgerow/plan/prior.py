@@ -116,7 +116,8 @@ class Prior:
             "order of refinement": lambda tree: list(map(tree.name_of, tree.chain)),
         }
         for name, of in properties.items():
-            own, wanted = of(self.counts.tree), of(tree)
+            own = of(self.counts.tree)
+            wanted = of(tree)
             if own != wanted:
                 raise PlanError(
                     f"the prior must have the {name} of the release ({', '.join(wanted)}), got "

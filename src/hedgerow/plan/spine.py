@@ -193,7 +193,8 @@ class Spine:
         return tuple(axis.ancestors(axis.depth, k)[code].astype(np.int32) for axis, k, code in each)
 
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells, codes = self.cells(cuboid), []
+        cells = self.cells(cuboid)
+        codes = []
         numbers = cells.numbers
         for code in self.codes_of_leaves(cuboid):
             codes.append(np.zeros(int(cells.width.sum()), dtype=np.int32))

@@ -151,7 +151,8 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
         )
         return replace(profile, uses=tuple(uses))
 
-    low, high = Fraction(1, 1000), Fraction(1)
+    low = Fraction(1, 1000)
+    high = Fraction(1)
     while high - low > Fraction(1, 2_000_000):
         middle = (low + high) / 2
         low, high = (low, middle) if _excess(scaled(middle), stated) <= 0 else (middle, high)
@@ -169,7 +170,8 @@ def _bought(
     whole: Fraction,
 ) -> Profile:
     """Return the noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
-    norm, uses = norm_of(mechanism.price), []
+    norm = norm_of(mechanism.price)
+    uses = []
     part = worst_part(shares, changes, norm)
     for share, moves in zip(shares, changes, strict=True):
         sensitivity = max(map(norm, moves))
@@ -207,7 +209,8 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     near = min(_continuous(budget), enough)
-    low, high = near - NEAR, min(near + NEAR, enough)
+    low = near - NEAR
+    high = min(near + NEAR, enough)
     if excess(low) <= 0 or excess(high) > 0:
         low, high = min(low, enough - 1), enough
         while excess(low) <= 0:

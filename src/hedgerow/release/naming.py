@@ -86,7 +86,8 @@ def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
             f"no cuboid {level!r} is in the plan; for sums over the other axes call "
             f"release.cuboid({', '.join(sums)})"
         )
-    fault, hint = f"no depth {depth}", ""
+    fault = f"no depth {depth}"
+    hint = ""
     if level is not None:
         fault = f"no cuboid {level!r}"
         hint = did_you_mean(level, names)

@@ -62,7 +62,8 @@ class Presentation:
             The same rows; with ``suppressed`` and ``rounded_to`` behind the other columns where
             that was asked for.
         """
-        shown, count = counts, pl.col(COUNT)
+        shown = counts
+        count = pl.col(COUNT)
         if self.suppress_wider is not None:
             wide = (pl.col(HIGH) - pl.col(LOW)) > self.suppress_wider * count
             wide = wide.fill_null(value=True)

@@ -66,7 +66,8 @@ class _Depth:
         Returns:
             float64 (3, sums): over the nodes below cells of that depth that have cells in a sum.
         """
-        tree, group = self.tree, meet(wanted, above)
+        tree = self.tree
+        group = meet(wanted, above)
         cells = cell_numbers(tree, group, cells_above(tree, group, wanted, codes))
         numbers, place = np.unique(cells, return_inverse=True)
         own = cells_above(tree, group, self.levels, self.nodes.codes)
@@ -78,7 +79,8 @@ class _Depth:
 
     def expected(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
         """Return about how many nodes `sums` counts: float64 (sums)."""
-        tree, group = self.tree, meet(wanted, above)
+        tree = self.tree
+        group = meet(wanted, above)
         coarse = cells_above(tree, group, wanted, codes)
         share = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
         return share * descendants(tree, group, self.levels, coarse)

@@ -278,7 +278,8 @@ class Cluster:
         if not runs:
             return joined((), flow.told)
         columns = [("told", pa.binary()), *((name, pa.int64()) for name in SUMS)]
-        many, roots = flow.told, flow.roots(jobs)
+        many = flow.told
+        roots = flow.roots(jobs)
 
         def work(_run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
             return [np.concatenate(joined(map(here.up, few), many)).tobytes(), *sums]
@@ -340,7 +341,8 @@ class Cluster:
             roots: of all jobs.
             seen: int64 (runs, 2): the sums of each run's records.
         """
-        counts, sums = self.top.counts, self.top.sums
+        counts = self.top.counts
+        sums = self.top.sums
         below = roots.jobs_of(counts.tree, counts.codes) != NOWHERE
         if (seen.view(np.uint64).sum(axis=0) != sums[below].sum(axis=0)).any():
             raise outside_limits("the table", CHANGED)

@@ -101,9 +101,11 @@ class AllocationSpec:
 
         That is single noisy counts along a chain, and estimates of other workloads.
         """
-        wanted, what = ("cells", "single noisy counts")
+        wanted = "cells"
+        what = "single noisy counts"
         if of_estimates:
-            wanted, what = ("released", "estimates")
+            wanted = "released"
+            what = "estimates"
         if self.section.method == "optimal" and self.section.objective not in {None, wanted}:
             raise SpecError(f'--target-mse needs objective = "{wanted}": it is for {what}')
         if self.section.method == "distribution":

@@ -109,7 +109,8 @@ class AxisSection(Section):
     def check(self) -> None:
         """Raise a SpecError for keys that do not go together."""
         self.check_together()
-        given, kind = self.model_fields_set, self.kind
+        given = self.model_fields_set
+        kind = self.kind
         odd = [key for key in type(self).model_fields if key in given - kind.keys]
         if odd:
             raise SpecError(kind.has_no.format(odd[0]))
@@ -187,7 +188,8 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
             "low, high, bins and edges are for tables of numbers, and noisy counts are not"
         )
     axis.check()
-    rule, levels = axis.rule, tuple(axis.levels)
+    rule = axis.rule
+    levels = tuple(axis.levels)
     check_names(axis.name, levels, levels)
     if of_table:
         if rule is not None or axis.names is not None:

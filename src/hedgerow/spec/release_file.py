@@ -258,9 +258,11 @@ class AllocationSection(Section):
             )
         if self.method == "fair" and isinstance(self.importance, dict | str):
             raise SpecError('method = "fair" takes importance as a list')
-        own, others = ("optimal", OfTrees)
+        own = "optimal"
+        others = OfTrees
         if self.objective in get_args(OfTrees):
-            own, others = ("distribution", ObjectiveName)
+            own = "distribution"
+            others = ObjectiveName
         if self.objective is not None and self.method != own:
             raise SpecError(
                 f'objective = "{self.objective}" goes with method = "{own}"; that of '

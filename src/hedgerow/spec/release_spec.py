@@ -255,7 +255,8 @@ class ReleaseSpec:
         if section.sizes is not None:
             advice = "the verdicts made from it would tell of it: name a public table"
             sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
-        bound, areas = section.bound, None
+        bound = section.bound
+        areas = None
         if section.areas is not None:
             self.table.check_public(section.areas, "areas", "name a public file")
             lookup = Lookup.of(tree, self.path.parent / section.areas, section.area_column)

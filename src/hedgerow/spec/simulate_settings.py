@@ -188,7 +188,8 @@ class Comparison:
 
     def combinations(self) -> list[Combination]:
         """Return those of the lists, each once, the file's own first where a list is left out."""
-        section, own = self.section, self.own()
+        section = self.section
+        own = self.own()
         measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
         combinations: list[Combination] = []
         for workload in section.workloads or [own.workload]:
@@ -212,7 +213,8 @@ class Comparison:
         taken: set[str] = set()
         usual = self.section.measures is None
         for given in self.combinations():
-            own, spec = self._name(given), self._spec(given)
+            own = self._name(given)
+            spec = self._spec(given)
             tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
             name = next(each for each in tries if each not in taken)
             taken.add(name)

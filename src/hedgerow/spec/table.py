@@ -115,7 +115,8 @@ class TableSpec:
         return within("[table]", self._public_counts, tree, bounded)
 
     def _public_counts(self, tree: Tree, bounded: bool) -> Counts:  # noqa: FBT001 - from within
-        source, axes = self.source, list(tree.axes)
+        source = self.source
+        axes = list(tree.axes)
         if isinstance(source, SparkSource):
             return self.counts(tree)  # an error that says so
         listed = [n for n, axis in enumerate(self.file.axis) if axis.kind is not NUMERIC]
@@ -153,7 +154,8 @@ class TableSpec:
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
         """Return the table, to be read on Spark."""
-        table, source = self.file.table, self.source
+        table = self.file.table
+        source = self.source
         if isinstance(source, Query):
             raise SpecError("[table] on Spark a database is read by JDBC: jdbc:postgresql://…")
         text = source.text if isinstance(source, SparkSource) else str(source.absolute())

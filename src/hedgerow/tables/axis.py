@@ -484,7 +484,8 @@ class Axis:
 
     def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
         """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
-        columns, first = [], nodes.min()
+        columns = []
+        first = nodes.min()
         here = np.arange(first, nodes.max() + 1, dtype=np.int32)
         place = nodes - first
         for k in range(level, 0, -1):

@@ -377,9 +377,11 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
     A cell's key is, refinement by refinement, the place of its node among its siblings. That place
     is a matter of the refined axis alone, so a word is a sum over the axes.
     """
-    axis, words = tree.axes[number], []
+    axis = tree.axes[number]
+    words = []
     for upper, lower in pairwise(word_depths(tree)):
-        word, shift = int64_zeros(axis.leaves), 0
+        word = int64_zeros(axis.leaves)
+        shift = 0
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:

@@ -181,7 +181,8 @@ def _rule(name: str, shape: ListShape, listed: str, numbers: Sequence[int]) -> t
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
         return {"levels": levels, "parent": parent}, f", and {parent} its parent"
     digits = () if numbers else shape.bureau_lengths(listed)
-    lengths, note = digits or numbers, ""
+    lengths = digits or numbers
+    note = ""
     if not numbers:
         above = shape.levels_above(listed).levels[:-1]
         if above and not (digits and not all(shape.begin(listed, one) for one in above)):

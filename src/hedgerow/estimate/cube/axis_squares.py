@@ -166,7 +166,8 @@ class AxisSquares:
         Returns:
             For each level 0..L float64 (nodes, …).
         """
-        upward, within = [weights], list[Float64]()
+        upward = [weights]
+        within = list[Float64]()
         for k in range(level, 0, -1):  # the sum as one over nodes of level k - 1 and residuals
             here = upward[0]
             within.insert(0, sums(self.shape, k - 1, here * _aligned(self.combined[k], here)))

@@ -83,7 +83,8 @@ def settle_block(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch
         y: int64 (rows, columns): the counts.
     """
     rows, columns = margins
-    m, n = len(rows), len(columns)
+    m = len(rows)
+    n = len(columns)
     # One row or column is what the other margin says.
     if m == 1 or n == 1:
         for i in range(m):
@@ -126,7 +127,8 @@ def _without_clipping(
     z: Matrix, weights: Weights, margins: Margins, a: Float64, b: Float64
 ) -> float:
     """Write the multipliers of the problem without y >= 0; return its smallest cell."""
-    (u, v), (rows, columns) = weights, margins
+    u, v = weights
+    rows, columns = margins
     m, n = z.shape
     # What rows and columns lack: R - Σ z and C - Σ z.
     for j in range(n):
@@ -136,7 +138,9 @@ def _without_clipping(
         for j in range(n):
             a[i] -= z[i, j]
             b[j] -= z[i, j]
-    whole_u, whole_v, gap = 0.0, 0.0, 0.0
+    whole_u = 0.0
+    whole_v = 0.0
+    gap = 0.0
     for i in range(m):
         whole_u += u[i]
         gap += a[i]
@@ -248,15 +252,20 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
         # row's, and the same for all.
         step = 1 if missing > 0 else -1
         for _ in range(abs(missing)):
-            at, least, first = -1, np.inf, np.uint64(0)
+            at = -1
+            least = np.inf
+            first = np.uint64(0)
             for j in range(n):
                 if step < 0 and y[i, j] == 0:
                     continue
                 cost = (step * (y[i, j] - t[i, j]) + 0.5) / v[j]
                 if cost < least:
-                    at, least, first = j, cost, _mixed(hashed, i, j)
+                    at = j
+                    least = cost
+                    first = _mixed(hashed, i, j)
                 elif cost == least and _mixed(hashed, i, j) < first:
-                    at, first = j, _mixed(hashed, i, j)
+                    at = j
+                    first = _mixed(hashed, i, j)
             y[i, at] += step
 
 
@@ -270,7 +279,8 @@ def _move(
     y: Int64,
 ) -> None:
     """Do step 3: move units along rows, from columns over their sums to those under them."""
-    (u, v), (m, n) = weights, t.shape
+    u, v = weights
+    m, n = t.shape
     cheapest = scratch[0]
     over = scratch[1]
     best = scratch[4]
@@ -323,7 +333,9 @@ def _cheapest_row(
     y: Int64,
 ) -> int:
     """Return the row that gives a unit of column j away at the least cost."""
-    at, least, first = -1, np.inf, np.uint64(0)
+    at = -1
+    least = np.inf
+    first = np.uint64(0)
     for i in range(len(t)):
         if y[i, j] == 0:
             continue
@@ -336,7 +348,8 @@ def _cheapest_row(
             least = cost
             first = _mixed(hashed, i, len(y[i]) + j)
         elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
-            at, first = i, _mixed(hashed, i, len(y[i]) + j)
+            at = i
+            first = _mixed(hashed, i, len(y[i]) + j)
     return at
 
 
@@ -345,7 +358,9 @@ def _cheapest_place(
     t: Float64, u: float, v: Float64, over: Float64, place: tuple[int, int], y: Int64
 ) -> tuple[int, float]:
     """Return the column that takes a unit of a row at the least cost, of those that lack one."""
-    at, least, first = 0, np.inf, np.uint64(0)
+    at = 0
+    least = np.inf
+    first = np.uint64(0)
     for k in range(len(t)):
         if over[k] < 0.0:
             # Half of what one unit more adds to (y - t)² / (u v); equal costs go by hash.
@@ -355,7 +370,8 @@ def _cheapest_place(
                 least = cost
                 first = _mixed(place[0], place[1], k)
             elif cost == least and _mixed(place[0], place[1], k) < first:
-                at, first = k, _mixed(place[0], place[1], k)
+                at = k
+                first = _mixed(place[0], place[1], k)
     return at, least
 
 

@@ -74,7 +74,8 @@ class Blocks:
         # Where parents along the first axis are few, columns fall into parts, each its own group.
         parts = max(1, min(above[1], AT_ONCE // above[0]))
         start = np.arange(parts + 1) * above[1] // parts
-        part, cell = np.arange(parts), starts[1][start]
+        part = np.arange(parts)
+        cell = starts[1][start]
 
         def begins(many: int, size: int, first: Int64) -> Int64:
             return (np.arange(many)[:, None] * size + first[:-1]).ravel()
@@ -157,7 +158,8 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     scratch = scratch_of(tall, wide)
     t = np.empty(most)
     y = np.empty(most, dtype=np.int64)
-    u, v = np.empty(tall), np.empty(wide)
+    u = np.empty(tall)
+    v = np.empty(wide)
     r = np.empty((2, tall), dtype=np.int64)
     c = np.empty((2, wide), dtype=np.int64)
     for p in range(first, last):

@@ -171,7 +171,8 @@ def turn_rows(table: Float64, extents: Int64) -> None:
             for first in range(0, len(row), block):
                 if n == 2:  # the sum and the difference, over √2
                     for i in range(first, first + stride):
-                        one, other = row[i], row[i + stride]
+                        one = row[i]
+                        other = row[i + stride]
                         row[i] = (one + other) / root
                         row[i + stride] = (one - other) / root
                     continue

@@ -46,7 +46,9 @@ class AxisShape:
         Raises:
             EstimateError: ranges that do not nest, or a node without children.
         """
-        kept, given, nodes = [], [0], 1
+        kept = []
+        given = [0]
+        nodes = 1
         for level, start in enumerate(child_start):
             if len(start) != nodes + 1 or start[0] != 0 or (np.diff(start) < 1).any():
                 raise EstimateError(

@@ -107,7 +107,8 @@ def _fill_lines(
         for p in range(part[2], part[3]):
             first, last = run_ends(start, p)
             for r in range(t.shape[2]):
-                total, filled = float(wanted[i, p, r]), 0.0
+                total = float(wanted[i, p, r])
+                filled = 0.0
                 for c in range(first, last):
                     filled += max(t[i, c, r], 0.0)
                 far[p] = max(far[p], abs(filled - total))

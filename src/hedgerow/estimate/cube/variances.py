@@ -84,10 +84,12 @@ class Factored:
 
     def bound(self) -> float:
         """Return a bound of all cells from above; the largest where there is one level."""
-        low, high = np.ones(()), np.ones(())
+        low = np.ones(())
+        high = np.ones(())
         for each in self.others:
             ends = _ends((low, high), each, np.multiply.outer)
-            low, high = ends.min(axis=0), ends.max(axis=0)
+            low = ends.min(axis=0)
+            high = ends.max(axis=0)
         return float(_ends((low, high), self.first, np.multiply).max(axis=0).sum())
 
 

@@ -214,11 +214,14 @@ def _sum_detail(
     """Add every detail cell to its cell."""
     _, row_start, group = rows
     begin, offset, place = layout
-    at, zero = 0, out.dtype.type(0)
+    at = 0
+    zero = out.dtype.type(0)
     for row in range(row_start[0], row_start[-1]):
-        g, base = group[row], begin[row - row_start[0]]
+        g = group[row]
+        base = begin[row - row_start[0]]
         # Neighbours mostly add to one cell, whose sum so far stays in a register.
-        here, total = np.int32(-1), zero
+        here = np.int32(-1)
+        total = zero
         for i in run_range(offset, g):
             if place[i] != here:
                 if here >= 0:
@@ -244,7 +247,8 @@ def _add_counts(
     begin, group_of, place = layout
     nodes, cells, values = given
     for i in range(len(nodes)):
-        n, cell = nodes[i] - first, cells[i]
+        n = nodes[i] - first
+        cell = cells[i]
         # Leaves outside the nodes, or in no cell of this cuboid, count elsewhere.
         if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
             continue

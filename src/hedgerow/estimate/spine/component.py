@@ -247,7 +247,8 @@ class Component:
         Returns:
             float64 (groups, groups); its diagonal alone where groups do not meet.
         """
-        here, groups = self.support, self.support.groups
+        here = self.support
+        groups = self.support.groups
         wide = groups if self.start else 1
         covariance = np.zeros((groups // wide, wide, wide))
         row, blocks = self._listed(level, nodes)

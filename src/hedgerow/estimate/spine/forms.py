@@ -248,8 +248,11 @@ def _add_traces(
     start, entry_group, form_begin = entries
     for i in range(len(nodes)):
         n, s = nodes[i], sums[i]
-        first, k = row_start[n], run_size(row_start, n)
-        base, m, p = start[s], run_size(start, s), 0
+        first = row_start[n]
+        k = run_size(row_start, n)
+        base = start[s]
+        m = run_size(start, s)
+        p = 0
         for e in range(m):
             # Entries and rows ascend by group: p is the entry's row, if the node has one.
             while p < k and group[first + p] < entry_group[base + e]:
@@ -279,7 +282,8 @@ def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unl
     begin, covariance = final
     is_unlike[0] = True
     for n in range(1, len(is_unlike)):
-        k, unlike = run_size(row_start, n), 0
+        k = run_size(row_start, n)
+        unlike = 0
         if row_start[n] - row_start[n - 1] != k:
             is_unlike[n] = True
             continue

@@ -46,7 +46,8 @@ def combine(
     group, information = own
     joined, combined = matrices
     for b in range(first, last):
-        k, is_measured = run_size(rows, b), False
+        k = run_size(rows, b)
+        is_measured = False
         whole = combined[start[b] : start[b + 1]].reshape(k, k)
         inverse = joined[start[b] : start[b + 1]].reshape(k, k)
         # V; where there are no children it is 0, and stands for V⁻¹ = 0.
@@ -80,7 +81,8 @@ def finish(
     """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
     (rows, start), (lower_rows, lower_start) = blocks
     owner, parent = above
-    (whole, joined, upper_final), widest = family, 1
+    whole, joined, upper_final = family
+    widest = 1
     for b in range(first, last):
         widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
     room = np.empty((4, widest * widest))
@@ -88,7 +90,8 @@ def finish(
         row = lower_rows[b]
         k = run_size(lower_rows, b)
         p = owner[b]
-        size, at = run_size(rows, p), lower_start[b]
+        size = run_size(rows, p)
+        at = lower_start[b]
         if k == 0:  # a node that has no group
             continue
         if size == 1:  # numbers: K is C / V
@@ -127,7 +130,8 @@ def _write_gain(
     for i in range(len(matrix)):
         gain[i] = 0.0
         for j in range(len(matrix)):
-            factor, line = matrix[i, j], inverse[place[j]]
+            factor = matrix[i, j]
+            line = inverse[place[j]]
             for g in range(len(line)):
                 gain[i, g] += factor * line[g]
         for j in range(len(matrix)):
@@ -143,7 +147,8 @@ def _add_sandwich(outer: Float64, inner: Float64, work: Float64, product: Float6
     for i in range(rows):
         line[:] = 0.0
         for j in range(size):
-            factor, row = outer[i, j], inner[j]
+            factor = outer[i, j]
+            row = inner[j]
             for g in range(size):
                 line[g] += factor * row[g]
         # One half, as the caller mirrors it: rounding then cannot make it unsymmetric.
@@ -167,7 +172,8 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
     rows, start = blocks
     before = np.empty(0)
     for b in range(len(rows) - 1):
-        k, row = run_size(rows, b), rows[b] - rows[0]
+        k = run_size(rows, b)
+        row = rows[b] - rows[0]
         first = cell[row]
         many = cell[row + k] - cell[row]
         # A group alone, as all are where groups do not meet: a number, and no sum over rows.
@@ -212,7 +218,8 @@ def add_squares(
         for i in range(len(left)):
             left[i] -= above[at[i]]
     for b in range(len(rows) - 1):
-        k, first = run_size(rows, b), rows[b]
+        k = run_size(rows, b)
+        first = rows[b]
         for i in range(first, first + k):
             # A row of C times the block's (B - B_p E)ᵀ.
             row_product[:] = 0.0

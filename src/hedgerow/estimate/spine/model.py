@@ -249,7 +249,8 @@ class Model(ABC):
         by_level = {}
         counts = self._roots(part, above, total, np.int64)
         if counts is not None:
-            here, root = self.support, part.root
+            here = self.support
+            root = part.root
             rows = here.part_rows(part, root)
             sums = run_sums(counts, starts_within(here.cell[root], rows))
             low = here.low[root][rows]

@@ -187,7 +187,8 @@ class Support:
 
     def nodes(self, part: Part, level: int) -> range:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
-        first, last = part.nodes.start, part.nodes.stop
+        first = part.nodes.start
+        last = part.nodes.stop
         for child_start in self.spine.child_start[max(part.root, 0) : level]:
             first, last = int(child_start[first]), int(child_start[last])
         return range(first, last)

@@ -147,7 +147,8 @@ class Passes:
         top = int(exact[-1]) if len(exact) else -1
         last = last_measured(own)
         passes = cls(shapes, own, combine, top, last, {}, {})
-        combined, family = passes.combined, passes.family
+        combined = passes.combined
+        family = passes.family
         for t in range(last, top, -1):
             if t == last:
                 combined[t] = np.full(shapes.counts(t), own[t])
@@ -215,7 +216,8 @@ class Passes:
         by_total = np.full_like(totals[self.last], weight[self.last])
         for t in range(self.last, self.first, -1):
             entries, family, combined = self._around(t)
-            upper, lower = family.shape, combined.shape
+            upper = family.shape
+            lower = combined.shape
             by_above = np.full_like(totals[t - 1], weight[t - 1])
             _go_backwards(
                 entries, (family, combined),

@@ -150,7 +150,8 @@ def combine(
     """
     nodes = family_count(family_start, len(child_estimate))
     if noisy is None:
-        noisy, variance = np.zeros(nodes), inf
+        noisy = np.zeros(nodes)
+        variance = inf
     check_length("noisy", noisy, nodes)
     own = column("variance", variance, nodes)
     child = column("child_variance", child_variance, len(child_estimate))

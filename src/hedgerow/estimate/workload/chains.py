@@ -147,7 +147,8 @@ class Chain:
         """
         if cuboid != self.table:
             return cuboid, self.own_variances(cuboid)
-        last, variance = self.last, self.variances[-1]
+        last = self.last
+        variance = self.variances[-1]
         if last is None:
             return self.shape.total, np.full((1,) * len(self.table), variance)
         size = self.family[-1] / variance

@@ -85,7 +85,8 @@ class DenseDual:
             cuboid: whose cells.
         """
         half = self.halves[number]
-        shape, means = half.shape, half.means(cuboid)
+        shape = half.shape
+        means = half.means(cuboid)
         for at in sorted(means, key=fineness):
             if finer := next((e for e in means if e != at and is_within(at, e)), None):
                 means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)

@@ -169,7 +169,8 @@ def agreeing_covers(covers: Covers, exact: Mapping[Levels, Covers]) -> Covers:
 
 def descend(cuboid: Levels, exact: Mapping[Levels, Covers]) -> frozenset[Levels]:
     """Return a cuboid and all whose settled counts its own sum to, by the covers that are kept."""
-    cuboids, left = {cuboid}, [cuboid]
+    cuboids = {cuboid}
+    left = [cuboid]
     while left:
         new = set(exact[left.pop()]) - cuboids
         cuboids |= new

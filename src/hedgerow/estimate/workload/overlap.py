@@ -45,7 +45,8 @@ class Layers:
         """Return the vectors' means below a cuboid's cells, as parts within it that add up."""
         means = Layers(self.shape, cuboid, {})
         for part, weights in self.parts.items():
-            common, mean = meet(part, cuboid), weights
+            common = meet(part, cuboid)
+            mean = weights
             if common != part:
                 mean = mean if part == self.table else mean * self._cells(part)
                 mean = summed(self.shape, mean, part, common)

@@ -143,10 +143,12 @@ class ProductSolver(Solver):
         for each in shape_of(box.squares).cuboids():
             noise[each] = self.observed.variances.get(each, 0.0)
         for each in sorted(shape_of(squares).cuboids()):
-            rest, h = noise.copy(), np.ones(())
+            rest = noise.copy()
+            h = np.ones(())
             rest[each] = 0.0
             for own, part, level, k in zip(squares, below, cuboid, each, strict=True):
-                size, levels = own.shape.sizes[k], part.shape[1]
+                size = own.shape.sizes[k]
+                levels = part.shape[1]
                 squared = part if k == level else np.broadcast_to(np.eye(levels)[k], (size, levels))
                 # the first axis, of levels, becomes a last one of nodes
                 rest = np.tensordot(rest, squared, axes=(0, 1))

@@ -111,7 +111,8 @@ def check_covers(cuboid: Levels, covers: Sequence[Levels]) -> None:
 
 def folded_sizes(fold: Fold) -> tuple[int, int]:
     """Return how many rows and columns the cells below two covers have."""
-    cuboid, (one, other) = fold.cuboid, fold.groups
+    cuboid = fold.cuboid
+    one, other = fold.groups
     rows = _only(cuboid, (*fold.batch, *one))
     return fold.shape.cells(rows), fold.shape.cells(_only(cuboid, other))
 
@@ -137,7 +138,8 @@ class SparseFold:
         batch = fold.batch
         one, other = fold.groups
         first, second = fold.covers
-        row_axes, cuboid = (*batch, *one), fold.cuboid
+        row_axes = (*batch, *one)
+        cuboid = fold.cuboid
         if (most := max(folded_sizes(fold))) > MOST_ROWS_OF_A_BLOCK:
             raise EstimateError(
                 f"cuboid {cuboid} has {most:,} rows or columns below {first} and {second}; "
@@ -168,7 +170,8 @@ class SparseFold:
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        fold, nodes = self.fold, dict[int, Int32]()
+        fold = self.fold
+        nodes = dict[int, Int32]()
         sizes = fold.shape.shape(fold.cuboid)
         folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
         for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):

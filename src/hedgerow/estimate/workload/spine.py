@@ -143,7 +143,8 @@ class SpineSolver(Solver, ByFactors):
         observed = self.observed
         here = self.residuals
         public = self.observed.public
-        estimates, made = Tables(), Tables()
+        estimates = Tables()
+        made = Tables()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
             if public is not None and observed.is_public(cuboid):
@@ -292,7 +293,8 @@ class SpineSolver(Solver, ByFactors):
         noise = self.observed.variances
         public = self.observed.public
         if public is not None and is_within(residual, self.residuals.marginal(public)):
-            above, spine = public[self.spine], self.spine
+            above = public[self.spine]
+            spine = self.spine
             noise = {c: v for c, v in noise.items() if c[spine] > above} | {public: 0.0}
         return self.residuals.precisions(residual, noise)
 

@@ -95,7 +95,8 @@ class PerturbationTable:
 
         The first two in records and records²; ``kept`` is the chance that a count stays as it is.
         """
-        chance, noise = pl.col("chance"), pl.col("noise")
+        chance = pl.col("chance")
+        noise = pl.col("noise")
         table = pl.DataFrame({"count": self.count, "noise": self.noise, "chance": self.chance})
         mean = (chance * noise).sum()
         return table.group_by("count", maintain_order=True).agg(

@@ -119,7 +119,8 @@ class Table:
 
         Of those that have a number, as all their cells have.
         """
-        tree, apart = self.counts.tree, []
+        tree = self.counts.tree
+        apart = []
         for coarse, fine in refinements([*self.published]):
             number = self.published[coarse].numbers
             whole = released[coarse]

@@ -65,7 +65,10 @@ class TiedCells:
         """Return the cells of cuboids with their sums."""
         ends = run_starts(np.array([len(cells.values) for cells in true.values()]))
         start = {k: slice(*ends[i : i + 2]) for i, k in enumerate(true)}
-        totals, cells, signs, sums = [], [], [], 0
+        totals = []
+        cells = []
+        signs = []
+        sums = 0
         for coarse, fine in refinements([*true]):
             wholes = true[coarse].numbers
             parts = true[fine].numbers
@@ -114,7 +117,8 @@ class TiedCells:
         """
         hidden = hidden.copy()
         order = np.lexsort((-self.sign, self.counts[self.cell], self.total))
-        total, cell = self.total[order], self.cell[order]
+        total = self.total[order]
+        cell = self.cell[order]
         excess = np.where(self.sign[order] < 0, 1, self.counts[cell] - 1)  # 0 of parts of 1
         while True:
             many = np.bincount(total, hidden[cell])

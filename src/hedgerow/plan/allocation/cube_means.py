@@ -150,7 +150,8 @@ class CubeMeans(Means):
         of_total, of_others = self.costs_of
         inside = [(np.arange(len(s)) == 0) * 1.0 for s in own]
         if self.public is not None:
-            inside, of_total = self._inside, 0.0
+            inside = self._inside
+            of_total = 0.0
         parts = np.array([s @ free for s, free in zip(own, inside, strict=True)])
         less = of_others - of_total
         cost = of_others - less * float(parts.prod())
@@ -186,7 +187,8 @@ class CubeMeans(Means):
         alone, backs = zip(
             *(axis.variances(s) for axis, s in zip(self.axes, own, strict=True)), strict=True
         )
-        terms, rest_backs = [alone], [*backs]
+        terms = [alone]
+        rest_backs = [*backs]
         if self.public is not None:
             public_axes = zip(self.axes, own, self.public, strict=True)
             rests, of_rests = zip(
@@ -206,7 +208,8 @@ class CubeMeans(Means):
             ]
             slopes = []
             for axis in range(len(own)):
-                by_alone, slope = by_factors[0][axis], 0.0
+                by_alone = by_factors[0][axis]
+                slope = 0.0
                 if self.public is not None:
                     by_rest = by_factors[1][axis]
                     by_alone, slope = by_alone - by_rest, rest_backs[axis](by_rest)

@@ -133,7 +133,8 @@ def fairness(plan: Plan) -> pl.DataFrame:
     for t in range(1, plan.tree.depth + 1):
         axis, _, families = classes.above(t)
         siblings = np.rint(families).astype(np.int64)  # sums of parts, as 1/3 + 1/3 + 1 + 1/3
-        variance, nodes = by_depth[t], classes.nodes(t)
+        variance = by_depth[t]
+        nodes = classes.nodes(t)
         others = tuple(i for i in range(variance.ndim) if i != axis)
         reference = _least_above_zero(variance)
         sums = (nodes * variance).sum(axis=others)

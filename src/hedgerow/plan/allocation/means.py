@@ -327,7 +327,8 @@ class NamedMeans(Means):
     @classmethod
     def of(cls, problem: Problem) -> "NamedMeans":
         """Return those of a problem whose workload names its cuboids."""
-        tree, tables = problem.tree, set(problem.tables)
+        tree = problem.tree
+        tables = set(problem.tables)
         shape = shape_of_tree(tree, problem.workload.cuboids(tree))
         whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]

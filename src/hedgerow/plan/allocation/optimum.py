@@ -167,7 +167,8 @@ def followed(lifted: "Lifted", y: Float64) -> Optimum:
     best = Optimum(y, np.inf, -np.inf, "")
     while True:
         y = replace(lifted, scale=lifted.slopes(y)[0]).least(y)
-        shares, step = lifted.shares(y), lifted.objective
+        shares = lifted.shares(y)
+        step = lifted.objective
         variances = means.variances(shares)[0]
         if (value := step.reached(variances)) <= best.value:
             weights = step.weights(variances)
@@ -228,7 +229,8 @@ class Lifted:
 
     def __call__(self, y: Float64) -> WithGradient:
         """Return the lifted objective, and its derivatives by y."""
-        power, sums = self.means.power, self.sums(y)
+        power = self.means.power
+        sums = self.sums(y)
         if sums.min() <= 0:
             return np.inf, y
         value, gradient = self.slopes(y)
@@ -309,7 +311,9 @@ def descended(function: Function, y: Float64, size: float, accuracy: float) -> F
                 break
         else:
             break
-        y, value, gradient = ahead, ahead_value, slope
+        y = ahead
+        value = ahead_value
+        gradient = slope
     return y
 
 

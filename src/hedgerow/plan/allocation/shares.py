@@ -72,7 +72,8 @@ class Shares:
         Raises:
             PlanError: shares that do not fit the cuboids.
         """
-        given, names = self.given, problem.names
+        given = self.given
+        names = problem.names
         by_axis = None if isinstance(given, tuple) else _by_axis(given)
         if problem.is_named and (isinstance(given, tuple) or by_axis is not None):
             raise PlanError(

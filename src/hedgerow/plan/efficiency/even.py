@@ -94,7 +94,9 @@ class Even:
         weight.flat[-1], apart.flat[-1] = single, 0.0
         own = np.maximum(apart, 1.0)
         weight /= weight.sum()
-        best, most, chosen = 0.0, np.inf, g
+        best = 0.0
+        most = np.inf
+        chosen = g
         for _ in range(min(MOST_STEPS, 1 + WORK // g.size)):
             seen = (own * weight).sum() - _along(means, apart * weight)  # N L on each space
             seen[seen < NOTHING] = 0.0

@@ -204,7 +204,8 @@ class _AxisProblem:
             slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
             most = min(most, root.value * (1 + float(slope.max())) / 2)
             if root.value > best:
-                best, chosen = root.value, weight
+                best = root.value
+                chosen = weight
             if (most / best) ** 2 < 1 + CLOSE:
                 break
             weight = weight * slope**STEEP
@@ -229,14 +230,16 @@ class _AxisProblem:
     def root(self, weight: Float64, pairs: Pairs) -> Root:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
         cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
-        value, by_family = 0.0, np.zeros(len(weight))
+        value = 0.0
+        by_family = np.zeros(len(weight))
         by_level = np.zeros(self.importance.shape)
         roots = {}
         for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
             if key not in roots:
                 roots[key] = root_of(self.branches, g, weight, pairs, key[1])
-            root, scale = roots[key], sqrt(largest)
+            root = roots[key]
+            scale = sqrt(largest)
             value += space.times * scale * root.value
             by_family += space.times * scale * root.by_family
             each = np.multiply.outer(root.by_level / scale, space.gains)

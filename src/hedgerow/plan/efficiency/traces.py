@@ -220,7 +220,8 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
     nodes = len(parent)
     k = len(blocks)
     last = start[levels - 2]  # where the families begin
-    r, back = np.empty(nodes), np.empty(nodes)
+    r = np.empty(nodes)
+    back = np.empty(nodes)
     phi = np.empty(k)
     n = np.empty(k)
     y = np.empty(k)
@@ -241,7 +242,8 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
                 log_determinant += np.log1p(gamma * r[i])
                 if level > 1:
                     r[parent[i]] += r[i] / (1 + gamma * r[i])
-        gamma, root = g[1] / t, g[0] / t
+        gamma = g[1] / t
+        root = g[0] / t
         # rest is 1 - θ Σ n/(1 + θn), and inside 1 + θn, both without the cancellation.
         rest = total = sum_y = sum_phi = 0.0
         for i in range(k):

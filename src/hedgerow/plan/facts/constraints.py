@@ -141,7 +141,8 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
         tree, [table for table in rows if table.level or table.numbers], leaves
     )
     widths = np.bincount(placed.group_of[~zeros], minlength=placed.groups)
-    may, has = placed.may_hold(widths), None
+    may = placed.may_hold(widths)
+    has = None
     if placed.emptying:
         nodes, groups = np.nonzero(may)
         has = nodes.astype(np.int64), groups.astype(np.int64)

@@ -88,7 +88,8 @@ def _below(
     low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Int64
 ) -> FloatPair:
     """Return the bounds of rows, tightened by the rows above: whole numbers, exact below 2⁵³."""
-    rows, endless = len(low_above), np.isinf(high)
+    rows = len(low_above)
+    endless = np.isinf(high)
     finite = np.where(endless, 0, high)
     most = np.bincount(parent, finite, rows)[parent] - finite
     most[np.bincount(parent, endless, rows)[parent] > endless] = np.inf

@@ -122,7 +122,8 @@ class Division:
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
-        plan, own = self.plan, self.plan.guarantee
+        plan = self.plan
+        own = self.plan.guarantee
         budget = with_value(plan.budget, value)
         if budget == plan.budget:
             return own

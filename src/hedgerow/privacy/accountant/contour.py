@@ -268,7 +268,8 @@ def _about(value: float) -> _Figures:
 
 def _evaluated(contour: Contour) -> _Figures:
     """Return the sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
-    grid, line = contour.grid, contour.grid.line
+    grid = contour.grid
+    line = contour.grid.line
     sums, error = weighted_sums(
         contour.product, grid.kernel, line.tilt, grid.spacing, contour.nodes
     )

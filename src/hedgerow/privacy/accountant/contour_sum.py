@@ -143,7 +143,9 @@ def _sieve(
     """
     count = 1
     for j in range(len(steps)):
-        step, kept, revivals = steps[j], 0, 0.0
+        step = steps[j]
+        kept = 0
+        revivals = 0.0
         for i in range(count):
             revivals += _revivals(low[i] * step, high[i] * step, radii[j])
         if revivals > _LARGEST_SIEVE:
@@ -332,12 +334,14 @@ def _multiply_coins(
     reach: Float64,
 ) -> None:
     for node in range(len(height)):
-        product, farthest = 1.0 + 0.0j, 1.0
+        product = 1.0 + 0.0j
+        farthest = 1.0
         for i in range(len(steps)):
             full = height[node] * steps[i]
             turns = np.rint(full / _TURN)
             reduced = (full - turns * _TURN) - turns * _TURN_REST
-            chance, times = chances[i], often[i]
+            chance = chances[i]
+            times = often[i]
             factor = complex(1 - chance + chance * np.cos(reduced), chance * np.sin(reduced))
             far = np.sqrt(factor.real**2 + factor.imag**2) + errors[i] + _TURNING * abs(full)
             while times:  # powers by squaring

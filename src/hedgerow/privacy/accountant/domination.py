@@ -100,7 +100,8 @@ class Domination:
             times[pair.epsilon] += uses
             delta = float_above(pair.delta)
             sound += uses * math.log1p(-delta) if delta < 1 else -math.inf
-        losses, chances = np.zeros(1), np.ones(1)
+        losses = np.zeros(1)
+        chances = np.ones(1)
         for epsilon, uses in times.items():
             most = float_above(epsilon) * (1 + ROUND_OFF)
             extent += most * uses
@@ -151,7 +152,8 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
     Round-off is bounded in `docs/proofs/privacy.md`, "Gaussian noise and bounded norms".
     """
     size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
-    a, b = size / mu - mu / 2, size / mu + mu / 2
+    a = size / mu - mu / 2
+    b = size / mu + mu / 2
     density = np.exp(-np.square(a) / 2) / math.sqrt(2 * math.pi)
     margin = 2.0**-50 * (b + 1) * (np.abs(a) + 1) + ROUND_OFF
     if mu < SMALL_MU:

@@ -78,7 +78,8 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     units = steps + 10 * (halves.extent + abs(epsilon))
     error = 1.01 * (units * ROUND * size + moved * float(halves.chances @ halves.above[near]))
     never = infinite(losses)
-    finite, doubt = 1 - never, 20 * ROUND
+    finite = 1 - never
+    doubt = 20 * ROUND
     low = (never + finite * max(value - error, 0.0)) * (1 - doubt)
     high = (never + finite * (value + error)) * (1 + doubt) + 1e-300
     return (low, min(high, 1.0)) if high - low <= WIDEST * low else None
@@ -118,7 +119,8 @@ def _coin(loss: Loss, times: int) -> Coin | None:
 
 def _outcomes(coins: Sequence[Coin]) -> FloatPair:
     """Return all sums of losses, and their chances."""
-    sums, chances = np.zeros(1), np.ones(1)
+    sums = np.zeros(1)
+    chances = np.ones(1)
     for rate, times in coins:
         ups = np.arange(times + 1)
         ways = np.array([math.comb(times, k) for k in ups.tolist()], dtype=np.float64)

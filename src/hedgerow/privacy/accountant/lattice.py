@@ -112,8 +112,10 @@ def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> Figure:
         exp_of_fraction(law.tilt * (epsilon - law.first - law.unit * above_epsilon)),
     )
     gap = law.first + law.unit * skipped - epsilon
-    tilt, farthest = float(law.tilt), 0.0
-    totals, squares = [0.0], [0.0]
+    tilt = float(law.tilt)
+    farthest = 0.0
+    totals = [0.0]
+    squares = [0.0]
     for start in range(0, len(masses), STRIP):
         strip = masses[start : start + STRIP]
         above = float(gap + law.unit * start) + float(law.unit) * np.arange(len(strip))

@@ -163,7 +163,8 @@ class Standing:
 
     def describe(self) -> str:
         """Return what is spent (rounded up) and left (rounded down) in one sentence."""
-        symbol, spent = self.account.symbol, self.spent
+        symbol = self.account.symbol
+        spent = self.spent
         return (
             f"{self.account.describe()}: of the cap {symbol} = {_below(self.account.amount)}, "
             f"{_above(spent)} is spent and {_below(self.account.amount - spent)} is left"

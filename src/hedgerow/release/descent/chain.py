@@ -127,7 +127,8 @@ class ChainFlow(Flow):
 
     def top(self, from_below: Told) -> Top:
         """Yield what is public and all down to the cut; return a job a node that goes on."""
-        outline, tree = self.outline, self.outline.tree
+        outline = self.outline
+        tree = self.outline.tree
         for t, public in enumerate(self._public):
             yield Found(tree.cuboid(t), public.nodes, None)
         if not outline.is_cut:
@@ -151,7 +152,8 @@ class ChainFlow(Flow):
         A function of the root, the plan, the key and the root's own slice of the leaves: it may
         run anywhere, and again. Below a count of 0 it is noise alone.
         """
-        roots, place = job, _place(job)
+        roots = job
+        place = _place(job)
         for block in self._blocks_below:
             roots = yield from self._block(roots, place, block)
 
@@ -274,7 +276,8 @@ class ChainFlow(Flow):
             cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
             estimate = generation.estimate[cells]
             precision = taken(generation.combined, cells)
-            values, variance = estimate, precision
+            values = estimate
+            variance = precision
             if generation.noisy is not None and not self.outline.everything:
                 values = generation.noisy[cells]
                 variance = taken(generation.variance, cells)
@@ -310,7 +313,8 @@ class ChainFlow(Flow):
 
         It comes with its count, and as a result, which lists it only if that is positive.
         """
-        levels, noisy = self.outline.tree.cuboid(0), None
+        levels = self.outline.tree.cuboid(0)
+        noisy = None
         layout = EveryCell(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
         estimate = np.zeros(1)
@@ -348,7 +352,8 @@ def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]
         alone = step.single and len(waiting) == 1 and t not in outline.measured and has_parent_count
         if ends or t > deepest or (alone and not outline.everything):
             blocks.append(waiting)
-            waiting, has_parent_count = [], True
+            waiting = []
+            has_parent_count = True
     return [*blocks, waiting] if waiting else blocks
 
 

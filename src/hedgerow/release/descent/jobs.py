@@ -198,7 +198,8 @@ class PlannedFlow(Flow, Generic[Own]):
             found: returns it; not asked of one that has the cells, and so the counts, of a coarser
                 one.
         """
-        repeats, again = self.plan.repeats, NodesOf()
+        repeats = self.plan.repeats
+        again = NodesOf()
         for levels in wanted:
             source = repeats.get(levels)
             result = Found(levels, again[source], None) if source else found(levels)

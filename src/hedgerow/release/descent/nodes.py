@@ -307,7 +307,8 @@ def adds_up(tree: Tree, below: tuple[Levels, Nodes], above: tuple[Levels, Nodes]
         below: the finer cuboid, and its listed cells.
         above: the coarser one, and its own, each once.
     """
-    (finer, summands), (levels, given) = below, above
+    finer, summands = below
+    levels, given = above
     place = places(cells_above(tree, levels, finer, summands.codes), given.codes)
     sums = int64_zeros(len(given) + 1)  # the last one of cells that are not listed
     np.add.at(sums, place, summands.counts)

@@ -82,7 +82,8 @@ class SpineFlow(PlannedFlow[Joint]):
         Returns:
             The level, which nodes, and float64 (their cells, detail layout), records.
         """
-        spine, wanted = self.spine, sorted({*levels})
+        spine = self.spine
+        wanted = sorted({*levels})
         top = self._estimated(spine.top, from_below)
         support = spine.model.support
         parts = spine.jobs if wanted and wanted[-1] > spine.cut else ()
@@ -137,7 +138,8 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def down(self, job: SpineJobs) -> Iterator[Found]:
         """Return the results of one job, given what is above it."""
-        (part,), (above,) = job.parts, job.above
+        (part,) = job.parts
+        (above,) = job.above
         return self._released(part, (), *above)
 
     def _upward(self, part: Part, from_below: Told = ()) -> Upward:
@@ -191,7 +193,8 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def _drawn(self, part: Part) -> IntTables:
         """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
-        joint, spine = self.design, self.spine
+        joint = self.design
+        spine = self.spine
         support = spine.model.support
         job = spine.job_of(part)
         ends = support.nodes(part, spine.shape.axes[0].depth)
@@ -219,7 +222,8 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
-        joint, spine = self.design, self.spine
+        joint = self.design
+        spine = self.spine
         nodes = spine.model.support.nodes(part, cuboid[0])
         cells = spine.cells(cuboid)
         sums = cells.sums(counts, nodes)

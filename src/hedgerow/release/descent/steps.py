@@ -116,7 +116,8 @@ class Families:
 
     def add(self, noisy: Int64, counts: Counts) -> None:
         """Add to each child's noise its true count, in place."""
-        step, parents = self.step, self.parents
+        step = self.step
+        parents = self.parents
         leaf = counts.codes[step.axis]
         over_families(
             partial(
@@ -154,7 +155,8 @@ class Families:
 
     def places(self, codes: Codes) -> Int64:
         """Return which cells some nodes are; those of other parents are left out."""
-        step, above = self.step, list(codes)
+        step = self.step
+        above = list(codes)
         child = codes[step.axis].astype(np.int64)
         parent = run_of(step.child_start, child)
         above[step.axis] = parent.astype(np.int32)
@@ -173,7 +175,8 @@ class Families:
         """
         if counts is None:
             return Slices.without_table(codes)
-        step, parents = self.step, self.parents
+        step = self.step
+        parents = self.parents
         start, stop = np.empty((2, len(codes[0])), dtype=np.int64)
         over_families(
             partial(
@@ -230,7 +233,8 @@ def _find_slices(
 ) -> None:
     # first_survivor[f] … first_survivor[f + 1]: the kept children of family f, ascending by code.
     for f in range(first, last):
-        i, end = slice_start[f], slice_stop[f]
+        i = slice_start[f]
+        end = slice_stop[f]
         for s in run_range(first_survivor, f):
             child = child_code[s]
             while i < end and leaf[i] < leaf_start[child]:

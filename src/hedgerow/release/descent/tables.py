@@ -41,7 +41,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
     def top(self, from_below: Told) -> Top:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         del from_below
-        joint, tables = self.design, Tables()
+        joint = self.design
+        tables = Tables()
         exact: IntTables = {}
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
@@ -77,7 +78,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         Args:
             wanted: which, each of them a sum of cells that are all measured.
         """
-        shape, estimates = self.design.shape, Tables()
+        shape = self.design.shape
+        estimates = Tables()
         solved = self.source.solved if isinstance(self.source, Stored) else Tables()
         if not solved:
             tables = Tables()
@@ -93,7 +95,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         joint = self.design
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
-        whole, done = sum(cells.values()), 0
+        whole = sum(cells.values())
+        done = 0
         for cuboid, size in cells.items():
             levels = joint.levels(cuboid)
             began = perf_counter()
@@ -110,7 +113,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
 
     def _survivors(self, levels: Levels, counts: IntTables, sparse: dict[Levels, Listed]) -> Found:
         """Return a cuboid's noisy counts below positive margins, and its counts."""
-        joint, began = self.design, perf_counter()
+        joint = self.design
+        began = perf_counter()
         cuboid = joint.shape.given(levels)
         margins = {
             cover: sparse[cover] if cover in sparse else counts[cover]

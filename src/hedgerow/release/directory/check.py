@@ -276,7 +276,8 @@ def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
     Of counts that cannot be made again estimates and intervals are compared, and they are not
     verified, unless they are public.
     """
-    plan, again = content.plan, NodesOf()
+    plan = content.plan
+    again = NodesOf()
     rounding = 0.0 if other is None else ROUNDING
 
     def estimate() -> None:

@@ -114,7 +114,9 @@ def opened(
     With ``grouped`` for the largest of its row groups: they are read one after the other.
     """
     with ExitStack() as stack:
-        files, rows, needed = [], 0, 0
+        files = []
+        rows = 0
+        needed = 0
         for path in part_files(folder, name):
             with _readable(name):
                 about = _footer(path, layout, rows)
@@ -203,7 +205,8 @@ def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> list[int]:
     needed = []
     with path.open("rb") as file:
         for group in range(about.num_row_groups):
-            here, size = about.row_group(group), 0
+            here = about.row_group(group)
+            size = 0
             for column, kind in enumerate(layout.columns.values()):
                 size += here.num_rows * BYTES_A_VALUE[kind]
                 size += bytes_of_chunk(

@@ -187,7 +187,8 @@ class OnDisk(Content):
 
     def _noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a cuboid: below survivors, of their children at most."""
-        design, tree = self.plan.design, self.plan.tree
+        design = self.plan.design
+        tree = self.plan.tree
         most = design.possible_cells(levels)
         above = design.measured_below(levels)
         if above is not None:

@@ -18,7 +18,8 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
     """
     if distribution is not None:
         return distribution.quartiles()
-    plan, say = seen.plan, words_of(seen.plan)
+    plan = seen.plan
+    say = words_of(seen.plan)
     whole = (0,) * len(plan.tree.axes)
     cells = seen.cells.get(whole)
     quartiles = seen.quartiles.get(whole)

@@ -257,7 +257,8 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes, blocks = list[Json](), dict[str, str]()
+    axes = list[Json]()
+    blocks = dict[str, str]()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
             parts = [*_shape_parts(shapes), *_size_parts(shapes), *_code_parts(axis, shapes.level)]

@@ -135,7 +135,8 @@ class Carried:
         Under ``released`` stand all of the workload; ``ruled`` says whether public facts rule some
         counts out, ``zeros`` whether these or public counts may tell that a count is 0.
         """
-        plan, axes = self.plan, self.plan.tree.axes
+        plan = self.plan
+        axes = self.plan.tree.axes
         facts: Json = {
             "source": visible(source(plan)),
             "unit": visible(units(plan)),
@@ -354,7 +355,8 @@ def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Level
 
 
 def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
-    plan, tree = made.plan, made.plan.tree
+    plan = made.plan
+    tree = made.plan.tree
     depth = plan.design.depth_of(levels)
     if not is_in_order(tree, levels, nodes.codes, depth):
         raise ReleaseError(

@@ -124,7 +124,8 @@ def _facts(
 
 def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return for each cuboid how many of its counts are firm, rough and mostly noise."""
-    say, rows = words_of(plan), []
+    say = words_of(plan)
+    rows = []
     for levels, each in zip(plan.levels, facts, strict=True):
         if each.total:
             figures = [say.number(number) for number in each.sure.tolist()]
@@ -133,7 +134,8 @@ def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         return f"<p>{say('release.sizes.none')}</p>"
     words = (say(f"script.{key}") for key in RELIABILITY)
     headings = [say("release.levels.level"), *words, say("release.sure.part")]
-    few, more = rows[:MOST_SURE], rows[MOST_SURE:]
+    few = rows[:MOST_SURE]
+    more = rows[MOST_SURE:]
     caption = say("release.sure.caption")
     first = table(say, caption, headings, few)
     rest = say("release.sure.more", n=len(more))
@@ -301,7 +303,8 @@ def keeps_budget(plan: Plan) -> bool:
 
     ε(δ) is rounded up by as much as 1e-9 of itself, which is allowed for.
     """
-    profile, budget = plan.guarantee, plan.budget
+    profile = plan.guarantee
+    budget = plan.budget
     if isinstance(budget, EpsilonDelta):
         return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
     cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon

@@ -82,7 +82,8 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    say, profile = words_of(plan), plan.guarantee
+    say = words_of(plan)
+    profile = plan.guarantee
     try:  # a tight δ takes milliseconds, so each is computed once
         tight = [(epsilon, profile.delta(epsilon)) for epsilon in profile.epsilon_grid(POINTS)]
     except BudgetError:  # it is out of reach

@@ -129,7 +129,8 @@ def released(plan: Plan, total: int) -> str:
 
 def _labels(plan: Plan) -> str:
     """Return which columns the labels of product axes list: HTML."""
-    said, say = plan.description, words_of(plan)
+    said = plan.description
+    say = words_of(plan)
     sentences = (
         say(
             "release.what.labels",
@@ -184,7 +185,8 @@ def stated_in_full(plan: Plan) -> str:
 
 def cited(plan: Plan, total: int, version: str) -> str:
     """Return how to name this release in a text."""
-    say, said = words_of(plan), plan.description
+    say = words_of(plan)
+    said = plan.description
     source = ", ".join(part for part in (said.publisher, said.period) if part)
     line = say(
         "release.cite.line",
@@ -205,7 +207,8 @@ def cited(plan: Plan, total: int, version: str) -> str:
 
 def source(plan: Plan) -> str:
     """Return what is named behind a count that is quoted: text."""
-    say, said = words_of(plan), plan.description
+    say = words_of(plan)
+    said = plan.description
     named = [title(plan), said.publisher, said.period, f"{say('release.head.plan')} {plan.hash}"]
     return ", ".join(filter(None, named))
 
@@ -322,7 +325,8 @@ def made(plan: Plan, estimator: Estimator) -> str:
 
 def _notes(plan: Plan) -> str:
     """Return the publisher's notes and licence: HTML, nothing where there are none."""
-    said, say = plan.description, words_of(plan)
+    said = plan.description
+    say = words_of(plan)
     notes = "".join(f"<p>{shown(note)}</p>" for note in said.notes)
     licence = f"<p>{say('release.described.licence')}: {shown(said.licence)}</p>"
     text = notes + (licence if said.licence else "")

@@ -108,7 +108,8 @@ class Parents(Rule):
         rows, up = self._up(areas, levels, subject)
         depth = _depths(up)[:-1]
         below = node = np.flatnonzero(depth > len(levels))
-        further, far = depth[below] - len(levels), up
+        further = depth[below] - len(levels)
+        far = up
         while further.any():  # each round doubles the stride
             node = np.where(further % 2 == 1, far[node], node)
             further, far = further // 2, far[far]

@@ -111,7 +111,8 @@ class ColumnName:
 
         None: this column's name is not made from the list's.
         """
-        mine, theirs = self.words, listed.words
+        mine = self.words
+        theirs = listed.words
         if self.text.casefold() == listed.text.casefold():
             return ()
         if not theirs:

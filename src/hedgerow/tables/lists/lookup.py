@@ -106,7 +106,8 @@ class Lookup:
         number = layout.axis
         level = layout.level
         own = list(layout.codes)
-        column, names = layout.area, layout.names
+        column = layout.area
+        names = layout.names
         every = read.drop_nulls(column).unique()
         axis = tree.axes[number]
         every = _collapsed(every, own, axis, level)
@@ -155,7 +156,8 @@ class Lookup:
 
     def notes(self, tree: Tree) -> list[str]:
         """Return what the areas leave out, in sentences for people; all of it is public."""
-        axis, said = tree.axes[self.axis], []
+        axis = tree.axes[self.axis]
+        said = []
         if self.outside:
             said.append(
                 f"{self.outside:,} of {axis.size(self.level):,} codes of "
@@ -220,7 +222,8 @@ def _collapsed(every: pl.DataFrame, codes: Sequence[str], axis: Axis, level: int
     lengths = labels.str.len_chars()
     if len(codes) > 1 or axis.product is not None or lengths.n_unique() > 1:
         return every
-    code, length = pl.col(codes[0]), int(lengths[0])
+    code = pl.col(codes[0])
+    length = int(lengths[0])
     begins = code.str.head(length).is_in(labels.implode())
     finer = begins & (code.str.len_chars() > length) & ~code.is_in(labels.implode())
     collapsed = pl.when(finer).then(code.str.head(length)).otherwise(code)

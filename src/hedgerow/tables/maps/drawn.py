@@ -97,7 +97,8 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
     # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
     begin = starts_among(ring, rings)
     after = following(begin)
-    x, y = points[:, 0], points[:, 1]
+    x = points[:, 0]
+    y = points[:, 1]
     cross = x * y[after] - x[after] * y
     sums = int64_zeros(rings)
     np.add.at(sums, ring, cross)

@@ -48,7 +48,8 @@ def read_shapefile(path: Path) -> Areas:
     if len(starts) != len(rows):
         raise NoMap(f"its .dbf has {len(rows):,} rows for {len(starts):,} shapes")
     kept = rows["deleted"] != b"*"
-    shapes, left = [], len(borders)
+    shapes = []
+    left = len(borders)
     for start in (starts.astype(np.int64) * 2)[kept].tolist():
         rings, size = _rings(borders, start)
         left -= size

@@ -89,7 +89,8 @@ class Topology:
     @property
     def areas_twice(self) -> Int64:
         """Twice the area of each ring in steps², negative where it turns right: int64 (rings)."""
-        x, y = self.points[:, 0], self.points[:, 1]
+        x = self.points[:, 0]
+        y = self.points[:, 1]
         cross = np.append(x[:-1] * y[1:] - x[1:] * y[:-1], 0)
         cross[self.arc_start[1:] - 1] = 0
         of_arc = run_sums(cross, self.arc_start)
@@ -139,7 +140,8 @@ def _junctions(key: Int64, following: Int64) -> Bool:
 def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> IntPair:
     """Return the points of some runs, each with the point after it, and where each begins."""
     size = end - first + 1
-    start, at = run_starts(size), runs(first, size)
+    start = run_starts(size)
+    at = runs(first, size)
     at[start[1:] - 1] = after[end - 1]
     return points[at], start
 

@@ -92,7 +92,9 @@ def bytes_of_chunk(
     """
     offsets = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)  # 0: there is none
     start = min((offset for offset in offsets if offset > 0), default=0)
-    longest, coded, size = 0, 0, 0
+    longest = 0
+    coded = 0
+    size = 0
     for page in pages(file, start, start + chunk.total_compressed_size):
         is_known = page.encoding in encodings if encodings else page.encoding != DELTA_BYTE_ARRAY
         if page.kind == DICTIONARY:

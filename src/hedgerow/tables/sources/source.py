@@ -119,7 +119,8 @@ def in_order(frame: pl.DataFrame) -> bool:
     """
     tied = np.ones(max(len(frame) - 1, 0), dtype=bool)
     for column in frame:
-        upper, lower = column[:-1], column[1:]
+        upper = column[:-1]
+        lower = column[1:]
         if (tied & (upper > lower).fill_null(value=True).to_numpy()).any():
             return False
         tied &= upper.eq_missing(lower).to_numpy()

@@ -114,7 +114,8 @@ def settle_root(
         EstimateError: a total outside the root's bounds.
     """
     support = components[0].support
-    low, high = support.low[0], support.high[0]
+    low = support.low[0]
+    high = support.high[0]
     least, most = sum(low.tolist()), sum(high.tolist())  # of many unbounded groups beyond 2^63
     if total is not None and not least <= total <= most:
         raise EstimateError(
@@ -122,7 +123,8 @@ def settle_root(
             f"which sum to {least} at least and {most} at most"
         )
     high = np.maximum(low, np.minimum(high, LARGEST_REAL_COUNT))
-    extents, runs = residuals.extents, residuals.runs
+    extents = residuals.extents
+    runs = residuals.runs
     matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)
     free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
@@ -189,7 +191,8 @@ def _gather(nodes: IntPair, blocks: Blocks, matrices: Float64, residual: int, ou
     rows, at = blocks
     node = 0
     for b in range(len(at) - 1):
-        k, first = run_size(rows, b), rows[b] - rows[0]
+        k = run_size(rows, b)
+        first = rows[b] - rows[0]
         # Blocks ascend, so the node of each is looked for from the last one on.
         while first + k > start[node + 1]:
             node += 1
@@ -219,14 +222,16 @@ def _settle_range(
         a, b = run_ends(child_start, f)
         if upper_start[f] == upper_start[f + 1]:
             continue  # nobody may be there
-        r, s = row_start[a], row_start[b]
+        r = row_start[a]
+        s = row_start[b]
         counts = above[upper_start[f] : upper_start[f + 1]]
         if s - r == len(counts):  # every group has one child that has it
             for row in range(r, s):
                 out[row] = counts[parent[row] - upper_start[f]]
             continue
         # The family: rows of its children, the row above each, and C of each child.
-        low, high = limits[0][r:s], limits[1][r:s]
+        low = limits[0][r:s]
+        high = limits[1][r:s]
         own = row_start[a : b + 1] - r, parent[r:s] - upper_start[f]
         matrix = covariance[matrices[a] : matrices[b]]
         fit = np.zeros((s - r, said.shape[1]))

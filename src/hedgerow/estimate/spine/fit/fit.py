@@ -90,7 +90,8 @@ def fit_family(
             kept to the tolerance.
     """
     # In coordinates the sums Σ_c x_c = n are residual by residual.
-    extents, counts = cells[0], bounds[0].copy()
+    extents = cells[0]
+    counts = bounds[0].copy()
     turn_rows(counts, extents)
     residuals = 1 << len(extents)
     joint = np.empty((residuals, len(counts), len(counts)))

@@ -150,7 +150,10 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
             # A row below its bounds takes a unit, one above them gives one.
             takes = total[row] < low[row]
             lacking = low[row] - total[row] if takes else total[row] - high[row]
-            best, cell, cheapest, most = -1, -1, np.inf, 0.0
+            best = -1
+            cell = -1
+            cheapest = np.inf
+            most = 0.0
             for other in here:
                 free = total[other] - low[other] if takes else high[other] - total[other]
                 if other == row or free <= 0:
@@ -161,7 +164,9 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
                     if x[back, k] > 0:
                         cost = unit_cost(slopes, to, k, 1) + unit_cost(slopes, back, k, -1)
                         if cost < cheapest:
-                            best, cell, cheapest = other, k, cost
+                            best = other
+                            cell = k
+                            cheapest = cost
                             most = min(lacking, free, x[back, k])
             if best < 0:
                 break
@@ -174,7 +179,8 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
 def _gains(slopes: Slopes, here: Int64, k: int, limits: Limits, x: Float64) -> bool:
     """Return whether a unit of a cell that moves between two children lowers the objective."""
     low, high, total = limits
-    adding, removing = np.inf, np.inf
+    adding = np.inf
+    removing = np.inf
     # The cheapest unit to put and the cheapest to take, of rows whose bounds have room.
     for row in here:
         if total[row] < high[row]:
@@ -276,7 +282,9 @@ def _cheapest(
 ) -> tuple[int, int, float]:
     """Return the row, the cell and the cost of the cheapest unit of all rows, or of one."""
     low, high, total = limits
-    best, cell, cheapest = -1, -1, np.inf
+    best = -1
+    cell = -1
+    cheapest = np.inf
     for row in range(len(x)):
         if only >= 0 and row != only:
             continue
@@ -287,7 +295,9 @@ def _cheapest(
             if free[row, k] > 0 and (unit > 0 or x[row, k] > 0):
                 cost = unit_cost(slopes, row, k, unit)
                 if cost < cheapest:
-                    best, cell, cheapest = row, k, cost
+                    best = row
+                    cell = k
+                    cheapest = cost
     return best, cell, cheapest
 
 
@@ -334,7 +344,8 @@ def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Flo
 @kernel
 def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
     """Return the slopes of the objective at the fit."""
-    (place, near, slope), begin = cells, 0
+    place, near, slope = cells
+    begin = 0
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
         for row in run_range(row_start, c):
@@ -368,7 +379,8 @@ def metric_of(
     metric = np.empty((np.diff(row_start) ** 2).sum())
     slope = np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
-        first, m = row_start[c], run_size(row_start, c)
+        first = row_start[c]
+        m = run_size(row_start, c)
         own = metric[begin : begin + m * m].reshape(m, m)
         # Groups alone: the metric of the fit itself, inverted once a child.
         if len(weights) == 0:

@@ -45,7 +45,8 @@ def keep_sums(
     every = np.arange(len(x))
     missing = counts.copy()
     share = np.zeros_like(counts)
-    residuals, begin = len(joint), 0
+    residuals = len(joint)
+    begin = 0
     # z + D q of each child.
     x[:] = z
     for c in range(len(row_start) - 1):
@@ -79,7 +80,8 @@ def _add_product(
 ) -> None:
     """Add a child's matrices times some rows of a table to rows of another one."""
     start, residual = runs
-    (given, at), (result, to) = source, target
+    given, at = source
+    result, to = target
     for i in range(matrix.shape[1]):
         # One coordinate alone would pay more for views of rows than for the product.
         if given.shape[1] == 1:

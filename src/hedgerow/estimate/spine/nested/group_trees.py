@@ -148,9 +148,11 @@ class GroupTrees:
             given = subtree_sums if own is None else own
             _pass_up(rows, self._family(level), weights, given, said[0], subtree_sums)
             said.insert(0, subtree_sums)
-        whole, rest = said[0], np.zeros(len(said[0]))
+        whole = said[0]
+        rest = np.zeros(len(said[0]))
         for level in range(self.depth):
-            below, upper = said[level + 1], rest
+            below = said[level + 1]
+            upper = rest
             rest = np.empty_like(below)
             share = self.squares.share[self.group_level + level + 1]
             _pass_down(self._rows(level, group), self._family(level), share, upper, below, rest)

@@ -50,7 +50,8 @@ def settle_top(
     Raises:
         EstimateError: a total outside public bounds.
     """
-    here, (rest, whole) = component.support, said
+    here = component.support
+    rest, whole = said
     group = here.group[0]
     any_count = np.ones((here.groups, 1), dtype=np.bool_)
     counts = settle_root(ONE_CELL, [component], OWN, any_count, whole[:, None], total).ravel()
