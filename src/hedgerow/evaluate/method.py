@@ -5,14 +5,13 @@ from dataclasses import field
 from typing import Protocol
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Codes, Int64, Levels, among, int64_zeros, rises
 from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, TableError
-from hedgerow.estimate.cube.shape import fineness, sum_along
+from hedgerow.estimate.cube.shape import sum_along
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
+from hedgerow.evaluate.metrics import true_cells
 from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -143,24 +142,6 @@ def of_nodes(tree: Tree, nodes: NodesOf) -> Released:
 def of_leaves(counts: Counts) -> Released:
     """Return the sums of a table of leaves by each cuboid of its chain."""
     return ((levels, CuboidCounts.true(counts, levels)) for levels in counts.tree.chain)
-
-
-def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
-    """Return the frame of `hedgerow.evaluate.metrics.error_by_cuboid` for counts of cuboids.
-
-    Args:
-        counts: the truth.
-        released: what is compared with it.
-    """
-    tree = counts.tree
-    by_cuboid = dict(released)
-    cuboids = sorted(by_cuboid, key=fineness)
-    rows = []
-    for levels in cuboids:
-        true = CuboidCounts.true(counts, levels)
-        _, given, exact = align_cells(by_cuboid[levels], true, tree.cells(levels))
-        rows.append(errors_of_cells(tree, levels, given, exact))
-    return with_depths(tree, cuboids, rows)
 
 
 class Releasing(Protocol):
