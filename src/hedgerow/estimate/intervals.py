@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import ive, ndtri
 
-from hedgerow.arrays import Float64, Int64, IntPair
+from hedgerow.arrays import Float64, Int64, IntPair, float64
 from hedgerow.declared import Real, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
@@ -179,7 +179,7 @@ def interval(estimate: Int64 | Float64, half_width: float | Float64, total: int 
 @lru_cache(maxsize=64)
 def _jumps(miss: float) -> Float64:
     """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, …."""
-    quantiles: Float64 = np.sum(_skellam_tails()[1:] > miss, axis=0).astype(np.float64)
+    quantiles: Float64 = float64(np.sum(_skellam_tails()[1:] > miss, axis=0))
     return quantiles
 
 

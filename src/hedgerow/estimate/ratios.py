@@ -27,7 +27,7 @@ from math import inf
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64
+from hedgerow.arrays import Bool, Float64, float64
 from hedgerow.declared import frozen
 
 CANCELS = 0.5
@@ -123,7 +123,7 @@ class Ratios:
         wider = [np.sqrt((1 + eta) * each**2 + more) for each in (s, t)]
         product = wider[0] * wider[1]
         shared = (1 + eta) * c * s * t
-        correlation = np.divide(shared, product, out=c.astype(np.float64), where=product > 0)
+        correlation = np.divide(shared, product, out=float64(c), where=product > 0)
         return Ratios(a, wider[0], b, wider[1], np.where(near, correlation, c))
 
     @property

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, int64_zeros
+from hedgerow.arrays import Float64, Int64, float64, int64_zeros
 from hedgerow.declared import Real, Whole, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
@@ -57,7 +57,7 @@ def _row(counts: Int64, seats: int) -> Int64:
         given[:] = 1  # all priorities are 0: every further seat is a tie
         given[0] += seats - len(counts)
         return given
-    _certain(counts.astype(np.float64), seats, given)
+    _certain(float64(counts), seats, given)
     _compete(counts, seats - int(given.sum()), given)
     return given
 
@@ -156,7 +156,7 @@ class WeightedRule(ABC):
     def allocate(self, counts: Int64, amount: float) -> Float64:
         """Return the amount by weight, 0 where all weights are 0; see `Rule.allocate`."""
         _check(counts, amount)
-        real = counts.astype(np.float64)
+        real = float64(counts)
         weights = self.weights(real, real.sum(axis=-1, keepdims=True))
         return amount * _parts(weights, weights.sum(axis=-1, keepdims=True))
 
@@ -214,7 +214,7 @@ class Above(WeightedRule):
         """Return 1 or P for eligible areas, 0 for others."""
         eligible = counts > self.threshold
         if self.equally:
-            return eligible.astype(np.float64)
+            return float64(eligible)
         return np.where(eligible, _parts(counts, total), 0.0)
 
 
@@ -228,7 +228,7 @@ class Seats:
         """Return the seats; see `Rule.allocate`."""
         _check(counts, amount)
         seats = int(amount) if amount == int(amount) else amount
-        return huntington_hill(counts, SEATS(seats)).astype(np.float64)
+        return float64(huntington_hill(counts, SEATS(seats)))
 
 
 def _parts(counts: Float64, total: Float64) -> Float64:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import FloatPair, Int64, Levels
+from hedgerow.arrays import FloatPair, Int64, Levels, float64
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
@@ -67,7 +67,7 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     shown = given > 0
     there = true > 0
     return {
-        "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
+        "rmse": math.sqrt(np.square(float64(error)).sum() / cells),
         "mae": float(error.sum(dtype=np.float64) / cells),
         "max_error": error.max(initial=0).item(),
         "false_discovery_rate": float((shown & ~there).sum() / max(int(shown.sum()), 1)),
@@ -204,7 +204,7 @@ def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Itera
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1
-    cells = np.bincount(band, minlength=len(starts)).astype(np.float64)
+    cells = float64(np.bincount(band, minlength=len(starts)))
     cells[0] += float(possible) - len(true)  # truly 0, and released so
     for number in np.flatnonzero(cells).tolist():
         within = band == number

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Float64, int64_zeros
+from hedgerow.arrays import Float64, float64, int64_zeros
 from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.evaluate.metrics import errors_of
 from hedgerow.limits import MOST_CELLS_OF_RUNS, MOST_SUMS_OF_RUNS
@@ -62,8 +62,8 @@ class ErrorSums:
         group = np.arange(self.runs) % len(self._sums)
         for g, h in zip(*np.tril_indices(len(gram)), strict=True):  # sums over cells of products
             _, one, other = align_cells(self._sums[g], self._sums[h], self.cells)
-            gram[g, h] = gram[h, g] = np.dot(one.astype(np.float64), other.astype(np.float64))
-        sizes = np.bincount(group).astype(np.float64)
+            gram[g, h] = gram[h, g] = np.dot(float64(one), float64(other))
+        sizes = float64(np.bincount(group))
         parts = np.bincount(group, squares)
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         errors = np.full(2, np.nan)
@@ -138,6 +138,6 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
     until = 1 if number is None else np.diff(number, append=cells)  # no error before the next cell
     cumulative = float((np.cumsum(errors, dtype=np.float64) ** 2 * until).sum() / cells)
     figures = errors_of(counts, exact, cells)
-    mse = np.square(errors.astype(np.float64)).sum() / cells
+    mse = np.square(float64(errors)).sum() / cells
     listed = [figures[name] for name in SCORES[1:5]]
     return [mse, *listed, variation, *relative, cumulative], CuboidCounts(number, errors)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, FloatPair, Levels
+from hedgerow.arrays import Float64, FloatPair, Levels, int64
 from hedgerow.declared import Real
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -76,7 +76,7 @@ def share_intervals(
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)
         elif isinstance(rule, Seats):
-            whole = np.maximum(np.rint(nodes.estimate - errors), 0).astype(np.int64)
+            whole = int64(np.maximum(np.rint(nodes.estimate - errors), 0))
             ends = _middle(rule.allocate(whole, amount) / amount, rank)
         else:
             ends = _ends(rule, nodes.estimate - errors, nodes.estimate, rank)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64, int64_zeros
+from hedgerow.arrays import Float64, Int64, float64, int64_zeros
 from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
@@ -75,7 +75,7 @@ def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
         # shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block
-        years = np.diff([*EDGES, 95]).astype(np.float64)
+        years = float64(np.diff([*EDGES, 95]))
         middle = np.asarray(EDGES) + years / 2
         pull = years * (
             0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(len(part), 1))) / 22) ** 2))

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, IntTriple, starts_among, sums_before
+from hedgerow.arrays import Float64, Int64, IntTriple, int64, starts_among, sums_before
 from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
@@ -98,7 +98,7 @@ def _drawn(
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
     section = np.searchsorted(running, spot, side="right") - 1
     # a spot may be rounded up to the next municipality's first section
-    return np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
+    return int64(np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)))
 
 
 @frozen
@@ -219,4 +219,4 @@ def _trips(rng: Generator, spot: Spots, people: Float64, size: CommutingSize) ->
     # Half of what is left after one trip a pair stays at home.
     share = np.where(at_home, 0.5 * pull / pull[at_home].sum(), 0.5 * pull / pull[~at_home].sum())
     trips = 1 + rng.multinomial(size.trips - len(chosen), share / share.sum())
-    return origin, destination, trips.astype(np.int64)
+    return origin, destination, int64(trips)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import erfcx
 
-from hedgerow.arrays import Float64, FloatTriple
+from hedgerow.arrays import Float64, FloatTriple, float64, int64
 from hedgerow.declared import Real, frozen
 from hedgerow.errors import NoiseError
 
@@ -36,7 +36,7 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
-    bias: Float64 = table[np.minimum(counts, len(table) - 1).astype(np.int64)]
+    bias: Float64 = table[int64(np.minimum(counts, len(table) - 1))]
     return bias
 
 
@@ -51,8 +51,8 @@ def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
 def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
     """Return cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
     tails = _suffix_sums(rho)
-    places = np.minimum(counts, tails.shape[1] - 1).astype(np.int64)
-    square = places.astype(np.float64) ** 2
+    places = int64(np.minimum(counts, tails.shape[1] - 1))
+    square = float64(places) ** 2
     m2, m4, m6 = (float(2 * moment) for moment in tails[1:4, 0])
     r: Float64 = tails[1, places] - square * tails[0, places]
     if order == 0:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, IntPair, int64_zeros
+from hedgerow.arrays import Int64, IntPair, int64, int64_zeros
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -304,7 +304,7 @@ def _groups(
     shape = AxisShape.of(own.child_start)
     sizes = [tree.axes[a].leaves for a in axes]
     leaf = np.unravel_index(np.arange(len(leaves)), sizes)[axes.index(axis)]
-    return shape.down_to(shape.given[level]), own.ancestors(level)[leaf].astype(np.int64)
+    return shape.down_to(shape.given[level]), int64(own.ancestors(level)[leaf])
 
 
 def _level_of(axis: Axis, of_leaf: Int64) -> int:

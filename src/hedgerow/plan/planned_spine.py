@@ -17,6 +17,8 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Sizes,
+    int32,
+    int64,
     row_by_row,
     run_numbers,
     some_of,
@@ -122,7 +124,7 @@ class PlannedSpine(Spine, Joint):
             is_open |= has[node, group] & reaches[number, group]
         place = np.flatnonzero(is_open)
         node, number = node[place], number[place]
-        codes, order = row_by_row((node.astype(np.int32), *some_of(attributes, number)))
+        codes, order = row_by_row((int32(node), *some_of(attributes, number)))
         return codes, place[order]
 
     def has(self, level: int) -> Flags:
@@ -258,11 +260,11 @@ class SpineVariances(Variances):
 
     def at(self, cuboid: Levels, codes: Codes) -> Float64:  # type: ignore[override]
         """Return those of listed cells: float64 (cells); 0 where nobody can be."""
-        flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
+        flat = np.ravel_multi_index(tuple(int64(c) for c in codes[1:]), self.sizes)
         number = self.number[flat]
         there = number >= 0
         variances = np.zeros(len(number))
-        variances[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
+        variances[there] = self.forms.at(cuboid[0], int64(codes[0][there]), number[there])
         return variances
 
     def covariance(self, first: Product, second: Product) -> float:

@@ -24,6 +24,8 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Tables,
+    float64,
+    int64,
 )
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
@@ -314,10 +316,10 @@ class PlannedTables(Joint):
         given = {c: table for c, table in tables.items() if c in self.noise}
         estimates = Tables()
         if self.public is not None:
-            exact = tables[self.public].astype(np.int64)
+            exact = int64(tables[self.public])
             for cuboid in {*filter(self.is_public, every), *filter(None, [self.public_margin])}:
                 counts = summed(self.shape, exact, self.public, cuboid)
-                estimates[cuboid] = counts.astype(np.float64)
+                estimates[cuboid] = float64(counts)
         if self.public_margin is not None:
             given[self.public_margin] = estimates[self.public_margin]
         return estimates | self.solver.estimates(given, [c for c in every if c not in estimates])

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from hedgerow.arrays import int64
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
@@ -277,11 +278,11 @@ def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
         names = axis.columns_in(rows.columns)
         if names:
             apart, number = axis.parts(names)
-            numbers.append(number[codes].astype(np.int64))
+            numbers.append(int64(number[codes]))
             labels.append(apart)
     sizes = [len(apart) for apart in labels]
     cell, which = np.unique(np.ravel_multi_index(tuple(numbers), sizes), return_inverse=True)
-    true = np.bincount(which, counts.values, len(cell)).astype(np.int64)
+    true = int64(np.bincount(which, counts.values, len(cell)))
     each = zip(labels, np.unravel_index(cell, sizes), strict=True)
     named = [column for apart, number in each for column in apart[number].get_columns()]
     return pl.DataFrame([*named, pl.Series(TRUE, true)]), prod(sizes)

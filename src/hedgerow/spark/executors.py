@@ -22,7 +22,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, run_of
+from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, int32, run_of
 from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import ReleaseKey
@@ -360,7 +360,7 @@ class Cluster:
         def work(batches: Batches) -> Batches:
             for rows in batches:
                 job = roots.jobs_of(tree, leaves_of(rows, tree)[0])
-                run = run_of(starts, job).astype(np.int32)
+                run = int32(run_of(starts, job))
                 here = (job != NOWHERE) & chosen[run]
                 columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)

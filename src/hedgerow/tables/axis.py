@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes, int32
 from hedgerow.errors import (
     TableError,
     as_list,
@@ -472,7 +472,7 @@ class Axis:
 
     def _parents(self, level: int, nodes: Int32) -> Int32:
         above = np.searchsorted(self.child_start[level - 1], nodes, side="right") - 1
-        return above.astype(np.int32)
+        return int32(above)
 
     @cached_property
     def _columns(self) -> list[list[CodeColumn]]:

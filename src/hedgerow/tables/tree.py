@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros, runs
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int32, int64, int64_zeros, runs
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 from hedgerow.text import TextByName
@@ -403,7 +403,7 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
         int64 arrays (leaves). Comparing them lexicographically compares leaves in tree order.
     """
     if len(tree.axes) == 1:
-        return [codes[0].astype(np.int64)]
+        return [int64(codes[0])]
     words = []
     for number, code in enumerate(codes):
         for i, word in enumerate(leaf_words(tree, number)):
@@ -432,7 +432,7 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
 def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
     """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
     codes = np.unravel_index(numbers, tree.sizes(levels))
-    return tuple(code.astype(np.int32) for code in codes)
+    return tuple(int32(code) for code in codes)
 
 
 def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
@@ -453,5 +453,5 @@ def nodes_along(tree: Tree) -> Iterator[tuple[Codes, Int64]]:
         eldest = first[codes[refined]]
         yield tuple(codes), children
         codes = [np.repeat(code, children) for code in codes]
-        codes[refined] = runs(eldest, children).astype(np.int32)
+        codes[refined] = int32(runs(eldest, children))
     yield tuple(codes), np.zeros(len(codes[0]), dtype=np.int64)

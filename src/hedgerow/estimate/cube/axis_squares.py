@@ -32,6 +32,7 @@ from hedgerow.arrays import (
     FloatTriple,
     Int64,
     Numbers,
+    float64,
     run_sums,
 )
 from hedgerow.declared import frozen
@@ -77,7 +78,7 @@ class AxisSquares:
         Raises:
             EstimateError: a variance that is not above 0, or none for a level.
         """
-        own = np.array(own, dtype=np.float64)
+        own = float64(own)
         usable = own > 0
         if public is not None:
             own[:public], own[public], usable[: public + 1] = inf, 0.0, True

@@ -19,6 +19,7 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     IntTriple,
+    int32,
     int64_zeros,
     run_numbers,
     run_starts,
@@ -84,7 +85,7 @@ class Blocks:
         members = np.argsort(parent.ravel(), kind="stable")
         member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
         return cls(
-            (np.tile(part.astype(np.int32), above[0]), member_start, members),
+            (np.tile(int32(part), above[0]), member_start, members),
             (start, cell, starts[1], np.ascontiguousarray(weights[1])),
             np.repeat(weights[0], parts),
             (begins(rows, above[1], start), begins(above[0], columns, cell),

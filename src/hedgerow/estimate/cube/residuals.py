@@ -30,7 +30,7 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int32, Int64, Levels, OfCuboids, Sizes
+from hedgerow.arrays import Array, Float64, Int32, Int64, Levels, OfCuboids, Sizes, int64
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.kernels import kernel, over_families
 
@@ -101,7 +101,7 @@ class Residuals:
     @property
     def extents(self) -> Int64:
         """The sizes as int64 (k), as `turn_rows` takes them."""
-        return np.array(self.sizes, dtype=np.int64)
+        return int64(self.sizes)
 
     @cached_property
     def runs(self) -> tuple[Int64, Int32]:
@@ -147,7 +147,7 @@ def turn(table: Float64) -> Float64:
     Args:
         table: contiguous float64 (rows, cells along each attribute, or 1 where it is summed up).
     """
-    extents = np.array([n for n in table.shape[1:] if n > 1], dtype=np.int64)
+    extents = int64([n for n in table.shape[1:] if n > 1])
     rows = table.reshape(len(table), prod(table.shape[1:]))
     starts = np.arange(len(rows) + 1) * rows.shape[1]
     over_families(lambda first, last: turn_rows(rows[first:last], extents), starts)

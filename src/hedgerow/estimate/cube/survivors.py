@@ -20,6 +20,8 @@ from hedgerow.arrays import (
     Int64,
     Integers,
     IntPair,
+    int32,
+    int64,
     run_of,
     run_starts,
     run_sums,
@@ -136,7 +138,7 @@ class SparseBlocks:
         columns = np.diff(self.column_start)
         every = np.arange(len(self) + 1)
         blocks = Blocks(
-            (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
+            (int32(every[:-1]), self.row_start, np.arange(len(self.rows))),
             (every, self.column_start, self.column_start, weights[1][self.columns]),
             weights[0][self.rows],
             (
@@ -152,8 +154,8 @@ def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, In
     """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
     order = np.lexsort((nodes, keys))
     distinct, start = np.unique(keys[order], return_index=True)
-    begin = np.append(start, len(keys)).astype(np.int64)
-    return distinct, begin, nodes[order].astype(np.int32), counts[order]
+    begin = int64(np.append(start, len(keys)))
+    return distinct, begin, int32(nodes[order]), counts[order]
 
 
 @kernel

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, int64_zeros
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, float64, int64_zeros
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
@@ -143,7 +143,7 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
     if variance is None:
         return np.ones(1), False
     one = isinstance(variance, int | float | np.floating) and not isinstance(variance, bool)
-    values = np.array([variance], dtype=np.float64) if one else np.asanyarray(variance)
+    values = float64([variance]) if one else np.asanyarray(variance)
     check_vector("variance", variance if not one else values, np.float64)
     if not one and len(values) != len(x):
         raise EstimateError(

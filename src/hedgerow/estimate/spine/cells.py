@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    int32,
     int64_zeros,
     run_of,
     run_starts,
@@ -67,7 +68,7 @@ class Cells:
     def _coarse_cell(self) -> Int32:
         """The coarse cell of each group: int32 (groups)."""
         tree = self.support.tree
-        return tree.ancestors(tree.depth, self.coarse).astype(np.int32)
+        return int32(tree.ancestors(tree.depth, self.coarse))
 
     @cached_property
     def _offset(self) -> Int64:
@@ -83,7 +84,7 @@ class Cells:
     def numbers(self) -> Int32:
         """The attribute cuboid's cell to which each detail cell adds, -1 for none: int32."""
         first = self._offset[self._coarse_cell[self._group_of]]
-        return np.where(self.place < 0, -1, first + self.place).astype(np.int32)
+        return int32(np.where(self.place < 0, -1, first + self.place))
 
     @cached_property
     def is_detail(self) -> bool:

@@ -22,7 +22,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, int64_zeros, run_starts
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    Float64,
+    Int32,
+    Int64,
+    IntPair,
+    float64,
+    int32,
+    int64_zeros,
+    run_starts,
+)
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel, run_range, run_size
@@ -84,7 +95,7 @@ class Forms:
                 forms = np.zeros(int((np.diff(start) ** 2).sum()))
                 _add_products(start, weights, forms)
             parts.append((squares, forms))
-        group = (keys % support.groups).astype(np.int32)
+        group = int32(keys % support.groups)
         return cls(support, start, group, tuple(parts), excess, whole)
 
     def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
@@ -204,7 +215,7 @@ class Forms:
         ]
         many = Counter(keys)
         first = dict(zip(reversed(keys), reversed(every), strict=True))
-        return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
+        return np.array([first[key] for key in many]), float64([*many.values()])
 
     def _unlike_nodes(self, level: int, most: int) -> Iterator[IntPair]:
         """Yield nodes of which others that follow are like them, and how many these are."""

@@ -38,6 +38,8 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Sizes,
+    float64,
+    int64,
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals, turn, within
@@ -187,7 +189,7 @@ class Marginals(Model):
         width = self.residuals.width
         groups = self.support.groups
         group = np.flatnonzero(self.support.widths)[cell // width]
-        keys, entry = np.unique(labels[cell].astype(np.int64) * groups + group, return_inverse=True)
+        keys, entry = np.unique(int64(labels[cell]) * groups + group, return_inverse=True)
         weights = np.zeros((len(keys), width))
         weights[entry, cell % width] = 1.0
         turned = turn(weights.reshape(-1, *self.residuals.sizes))
@@ -215,7 +217,7 @@ class Marginals(Model):
     def _near(self) -> Float64:
         """How many levels of the groups' tree have two groups in one cell: all weigh alike."""
         levels = range(self.support.tree.depth + 1)
-        return np.asarray(sum(self.support.together(b).astype(np.float64) for b in levels))
+        return np.asarray(sum(float64(self.support.together(b)) for b in levels))
 
     def _said(self, upward: Upward, level: int) -> Float64:
         """Return what each node's subtree says, in coordinates: float64 (rows, W)."""

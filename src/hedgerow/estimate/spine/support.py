@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
+from hedgerow.arrays import (
+    Bool,
+    Int32,
+    Int64,
+    IntArrays,
+    IntPair,
+    int32,
+    int64_zeros,
+    run_starts,
+    runs,
+)
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
@@ -153,7 +163,7 @@ class Support:
             parent.insert(0, int64_zeros(len(distinct)))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
-        group = tuple((k % groups).astype(np.int32) for k in keys)
+        group = tuple(int32(k % groups) for k in keys)
         low, high = _tightened(keys, parent, groups, bounds)
         return cls(
             spine, tree, widths, tuple(map(run_starts, counts)), group, tuple(parent),

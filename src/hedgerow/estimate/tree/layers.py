@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, float64
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families, check_vector
@@ -264,7 +264,7 @@ def column(name: str, values: float | Float64, length: int) -> Column:
         check_vector(name, values, np.float64)
         check_length(name, values, length)
         return values, 1
-    return np.array([values], dtype=np.float64), 0
+    return float64([values]), 0
 
 
 def check_length(name: str, values: Noisy, length: int) -> None:

@@ -21,6 +21,7 @@ from hedgerow.arrays import (
     Integers,
     IntTriple,
     UInt64,
+    float64,
     int64_zeros,
     run_starts,
     run_sums,
@@ -235,7 +236,7 @@ def classes_of_nodes(
         start = starts_among(parent, len(above))
         child = np.arange(len(distinct))
         times = nodes / above[parent]
-        levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
+        levels.append(LevelShapes(float64(above), start, parent, child, times))
         members.append(own)
     return (*levels, _leaves(np.bincount(members[-1]))), tuple(members)
 
@@ -244,7 +245,7 @@ def _leaves(nodes: Int64) -> LevelShapes:
     """Return the shapes of the deepest level, so many nodes of each."""
     nothing = int64_zeros(0)
     start = int64_zeros(len(nodes) + 1)
-    return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
+    return LevelShapes(float64(nodes), start, nothing, nothing, np.zeros(0))
 
 
 def _from_leaves_up(
@@ -276,8 +277,8 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     ends = run_starts(lengths)
     own = np.repeat(np.arange(len(first)), lengths)
     chosen = runs(start[first], lengths)
-    nodes = np.bincount(shape_of_node, minlength=len(first)).astype(np.float64)
-    many = times[chosen].astype(np.float64)
+    nodes = float64(np.bincount(shape_of_node, minlength=len(first)))
+    many = float64(times[chosen])
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 

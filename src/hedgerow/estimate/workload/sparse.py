@@ -22,6 +22,7 @@ from hedgerow.arrays import (
     Integers,
     Levels,
     among,
+    int32,
     int64_zeros,
     run_of,
     run_starts,
@@ -176,7 +177,7 @@ class SparseFold:
         folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
         for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):
             codes = np.unravel_index(node, [sizes[axis] for axis in axes])
-            nodes |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
+            nodes |= {a: int32(code) for a, code in zip(axes, codes, strict=True)}
         return tuple(nodes[axis] for axis in range(len(sizes)))
 
     def settle(self, noisy: Float64) -> Int64:
@@ -218,7 +219,7 @@ class SparseFamilies:
         codes, values = listed(counts)
         number = np.ravel_multi_index(tuple(codes), shape.shape(cover))
         order = np.argsort(number)
-        parents = tuple(code[order].astype(np.int32) for code in codes)
+        parents = tuple(int32(code[order]) for code in codes)
         many = np.ones(len(order), dtype=np.int64)
         for axis in refined_axes(cuboid, cover):
             start = shape.axes[axis].descendant_start(cover[axis], cuboid[axis])
@@ -252,7 +253,7 @@ class SparseFamilies:
         for axis in reversed(refined_axes(self.cuboid, self.cover)):
             begin = self.shape.axes[axis].descendant_start(self.cover[axis], self.cuboid[axis])
             wide = np.diff(begin)[nodes[axis]]
-            nodes[axis] = (begin[nodes[axis]] + inside % wide).astype(np.int32)
+            nodes[axis] = int32(begin[nodes[axis]] + inside % wide)
             inside //= wide
         return tuple(nodes)
 
@@ -291,4 +292,4 @@ def _numbered(
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)
     nodes = tuple(codes[axis] for axis in axes)
-    return np.ravel_multi_index(nodes, [sizes[axis] for axis in axes]).astype(np.int32)
+    return int32(np.ravel_multi_index(nodes, [sizes[axis] for axis in axes]))

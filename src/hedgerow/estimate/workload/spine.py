@@ -29,7 +29,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from hedgerow.arrays import ByCuboid, Float64, Levels, OfCuboids, Tables
+from hedgerow.arrays import ByCuboid, Float64, Levels, OfCuboids, Tables, float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
@@ -337,7 +337,7 @@ class SpineSolver(Solver, ByFactors):
 def _attribute(axis: AxisShape, level: int, *, is_inside: bool) -> Factors:
     """Return I - 11ᵀ/n, or 11ᵀ/n, over an attribute's n nodes at detail, summed to a level's."""
     size = axis.sizes[-1]
-    sums = np.diff(axis.descendant_start(level, axis.depth)).astype(np.float64)
+    sums = float64(np.diff(axis.descendant_start(level, axis.depth)))
     mean = Factors(csr_array(sums[:, None]), np.array([1 / size]))
     if not is_inside:
         return mean

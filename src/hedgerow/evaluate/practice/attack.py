@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels
+from hedgerow.arrays import Bool, Float64, Int64, Levels, float64, int64
 from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
@@ -90,7 +90,7 @@ class Targets:
         given = released[self.levels]
         own = given.at(self.number)
         has_none = is_withheld(given, self.number)
-        weight = (~has_none).astype(np.float64)
+        weight = float64(~has_none)
         guess = weight * own
         cells = replace(self.true, values=np.ones_like(self.true.values))
         blanks = CuboidCounts(given.withheld, np.ones_like(given.withheld))
@@ -120,7 +120,7 @@ class Targets:
         order = np.argsort(words[:many])
         starts = words[many:] % np.uint64(many - size)
         # runs of cells in random order, over and over, that begin behind a target and end before it
-        first = np.argsort(order)[self.place, None] + 1 + starts.astype(np.int64).reshape(-1, SUMS)
+        first = np.argsort(order)[self.place, None] + 1 + int64(starts).reshape(-1, SUMS)
         keys = cell_keys(record_keys(self.counts, bits), self.levels)
         without, alone = [], []
         for cells in (self.true.values.astype(np.uint64), keys):
@@ -129,7 +129,7 @@ class Targets:
             alone.append(cells[self.place, None])
         both = [sums + one for sums, one in zip(without, alone, strict=True)]
         answers, others = (
-            np.ma.masked_equal(method.answered(sums.astype(np.int64), key), WITHHELD)
+            np.ma.masked_equal(method.answered(int64(sums), key), WITHHELD)
             for sums, key in (both, without)
         )
         return self.recovered((answers - others).mean(axis=1, dtype=np.float64).filled(np.nan))

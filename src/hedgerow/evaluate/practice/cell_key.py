@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.arrays import Float64, Int64, UInt64, float64, int64
 from hedgerow.declared import frozen
 from hedgerow.errors import SpecError
 from hedgerow.evaluate.practice.practice import Practice
@@ -66,7 +66,7 @@ class PerturbationTable:
             raise SpecError(f"{path.name!r} is a table for magnitudes; name one for counts")
         numbers = text.select(pl.col(COLUMNS).cast(pl.Float64, strict=False))
         array = numbers.to_numpy()
-        if not len(array) or not np.isfinite(array.astype(np.float64)).all():
+        if not len(array) or not np.isfinite(float64(array)).all():
             raise SpecError(f"{path.name!r} has a row without five numbers, or no row")
         count, result, chance, noise, until = array.T
         fault = next(_faults(count, result, chance, noise, until), None)
@@ -75,7 +75,7 @@ class PerturbationTable:
         # written with eight digits: each count's bounds go up, and the last one is 1
         until = np.maximum.accumulate(count + np.minimum(until, 1)) - count
         until[np.flatnonzero(np.diff(count, append=np.inf))] = 1.0
-        return cls(count.astype(np.int64), noise.astype(np.int64), chance, until)
+        return cls(int64(count), int64(noise), chance, until)
 
     def added(self, counts: Int64, keys: Float64) -> Int64:
         """Return the noise of cells by their counts and keys in [0, 1): int64 (cells)."""
@@ -125,7 +125,7 @@ def _faults(
     first = np.flatnonzero(steps)
     last = np.flatnonzero(np.diff(count, append=np.inf))
     before = np.append(0, np.cumsum(chance))[first]
-    if (np.abs(np.cumsum(chance) - before[count.astype(np.int64)] - until) > CLOSE).any():
+    if (np.abs(np.cumsum(chance) - before[int64(count)] - until) > CLOSE).any():
         yield "p_int_ub must be p, added up within each i"
     if (np.abs(until[last] - 1) > CLOSE).any():
         yield "the probabilities of each i must add up to 1"

@@ -23,7 +23,16 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, int64_zeros, run_starts
+from hedgerow.arrays import (
+    Bool,
+    CuboidList,
+    Int64,
+    Levels,
+    UInt64,
+    float64,
+    int64_zeros,
+    run_starts,
+)
 from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
@@ -86,7 +95,7 @@ class TiedCells:
     def sums(self) -> coo_array:
         """The matrix of the sums, each 0: (sums, cells)."""
         shape = int(self.total.max(initial=-1)) + 1, len(self.counts)
-        return coo_array((self.sign.astype(np.float64), (self.total, self.cell)), shape=shape)
+        return coo_array((float64(self.sign), (self.total, self.cell)), shape=shape)
 
     def derived(self, hidden: Bool) -> Int64:
         """Return the hidden cells that the sums tell exactly."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes
+from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes, float64
 from hedgerow.declared import Real, frozen
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
@@ -354,7 +354,7 @@ def importances(problem: Problem, importance: Importance, prior: Prior | None = 
     for number in filter(None, numbers):
         if not 1 / LARGEST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
             raise PlanError(f"products of importances {_IN_RANGE}, got {number:g}")
-    return np.array(numbers, dtype=np.float64)
+    return float64(numbers)
 
 
 def _by_size(problem: Problem, importance: PerLevel | Relative, prior: Prior | None) -> list[float]:
@@ -367,7 +367,7 @@ def _by_size(problem: Problem, importance: PerLevel | Relative, prior: Prior | N
     costs = []
     for t, n in zip(problem.depths, cells, strict=True):
         counts, times = prior.values(t, int(n))
-        costs.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
+        costs.append(float(times @ np.maximum(float64(counts), 1) ** -2) / n)
     return costs
 
 

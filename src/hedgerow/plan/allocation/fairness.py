@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, IntArrays
+from hedgerow.arrays import Float64, Int64, IntArrays, int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import Passes
 from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes, steps_along
@@ -132,7 +132,7 @@ def fairness(plan: Plan) -> pl.DataFrame:
     rows = []
     for t in range(1, plan.tree.depth + 1):
         axis, _, families = classes.above(t)
-        siblings = np.rint(families).astype(np.int64)  # sums of parts, as 1/3 + 1/3 + 1 + 1/3
+        siblings = int64(np.rint(families))  # sums of parts, as 1/3 + 1/3 + 1 + 1/3
         variance = by_depth[t]
         nodes = classes.nodes(t)
         others = tuple(i for i in range(variance.ndim) if i != axis)

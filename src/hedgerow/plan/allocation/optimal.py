@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hedgerow.arrays import Float64
+from hedgerow.arrays import Float64, float64
 from hedgerow.declared import either, frozen
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
@@ -209,7 +209,7 @@ def _level(
         price = problem.mechanism.price
         return LargeCounts(each * nodes * float(price.variance), price.power, sensitivity)
     counts, times = prior.values(depth, nodes)
-    values = counts.astype(np.float64)
+    values = float64(counts)
     costs = 1 / np.maximum(values, 1) ** 2 if relative else np.full(len(values), weight)
     weights = np.asarray(times * costs, dtype=np.float64)
     return PriorCells(problem.mechanism.cell_error, values, weights, sensitivity)

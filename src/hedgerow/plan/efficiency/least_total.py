@@ -25,7 +25,7 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids, int64
 from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
@@ -365,7 +365,7 @@ def _opposed(sizes: Int64, level: int) -> float:
 
 def _families_of_axis(axis: Axis) -> list[Int64]:
     """Return the number of children of each node, for each level but the last."""
-    return [np.diff(start).astype(np.int64) for start in axis.child_start]
+    return [int64(np.diff(start)) for start in axis.child_start]
 
 
 def _is_even(axis: Axis) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, starts_of
+from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, float64, starts_of
 from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
@@ -117,7 +117,7 @@ class Branches:
             rows = rows + importance[t] * below
             parent = self.parents(t)
             first = np.flatnonzero(np.diff(parent, prepend=-1))
-            below = np.bincount(parent, below).astype(np.float64)
+            below = float64(np.bincount(parent, below))
             rows = np.maximum.reduceat(rows, first)
         return float(importance[0] * below.sum() + (rows + importance[1] * below).max())
 
@@ -133,7 +133,7 @@ class Branches:
         for t in range(len(self.start) - 1, 0, -1):
             heaviest.append(float(below.max()))
             if t > 1:
-                below = np.bincount(self.parents(t), below).astype(np.float64)
+                below = float64(np.bincount(self.parents(t), below))
         return np.array([1.0, *heaviest[::-1]])[list(self.merged)]
 
 
@@ -174,7 +174,7 @@ def root_of(
         g[0] = 0.0
         if not g.any():
             return Root(0.0, np.zeros(len(tree.merged)), np.zeros(len(weight)))
-    blocks = np.bincount(tree.top, tree.leaves * weight).astype(np.float64)
+    blocks = float64(np.bincount(tree.top, tree.leaves * weight))
     moved = 2 * pairs.moved / (1 - float(blocks @ blocks))
     held: Float64 = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
     own = weight * held[tree.top]

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair, int64_zeros, runs
+from hedgerow.arrays import Int64, IntPair, int64, int64_zeros, runs
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
@@ -145,7 +145,7 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
     has = None
     if placed.emptying:
         nodes, groups = np.nonzero(may)
-        has = nodes.astype(np.int64), groups.astype(np.int64)
+        has = int64(nodes), int64(groups)
     shapes = (placed.shape, placed.tree)
     of_groups = (placed.axis, placed.group_of)
     least, most = placed.limits(widths, has) if placed.bounds else (0, UNBOUNDED)

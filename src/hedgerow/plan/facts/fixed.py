@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers, starts_among
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels, float64, run_numbers, starts_among
 from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
@@ -79,7 +79,7 @@ def _tightened(support: Support, root: tuple[float, float]) -> list[FloatPair]:
     bounds = []
     for level, (low, high) in enumerate(zip(support.low, support.high, strict=True)):
         most = np.where(high < UNBOUNDED, high, np.inf)
-        above = _below(*above, low.astype(np.float64), most, support.parent[level])
+        above = _below(*above, float64(low), most, support.parent[level])
         bounds.append(above)
     return bounds
 

@@ -14,6 +14,8 @@ from hedgerow.arrays import (
     FloatPair,
     FloatTriple,
     Int64,
+    float64,
+    int64,
     int64_zeros,
     runs,
 )
@@ -104,7 +106,7 @@ def _block(waves: list[Wave], spacing: float, block: Block, room: float) -> Int6
         return None
     times = np.asarray(nodes * spacing, dtype=np.float64)
     kept, _ = _within_room(times, times, waves, room)
-    return np.rint(kept / spacing).astype(np.int64)
+    return int64(np.rint(kept / spacing))
 
 
 def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) -> Intervals | None:
@@ -180,12 +182,12 @@ def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
     weight = sum(strength for _, strength in waves)
     turning = sum(strength * step * step for step, strength in waves)
     shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
-    return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
+    return int64(np.maximum(np.ceil((high - low) / shortest), 1))
 
 
 def _within_room(low: Float64, high: Float64, waves: list[Wave], room: float) -> Intervals:
     """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
-    steps, strengths = np.array(waves, dtype=np.float64).reshape(-1, 2).T.copy()
+    steps, strengths = float64(waves).reshape(-1, 2).T.copy()
     keep = np.empty(low.size, dtype=np.bool_)
     _mark_within_room(low, high, steps, strengths, room, keep)
     return low[keep], high[keep]
@@ -220,8 +222,8 @@ def _mark_within_room(
 def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64:
     """Return the nodes in ascending, slightly widened intervals, each once."""
     start, stop = block
-    first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
-    end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
+    first = int64(np.clip(np.ceil(low / spacing - 1e-6), start, stop))
+    end = int64(np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop))
     before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
     fresh = np.maximum(first, before)
     return runs(fresh, np.maximum(end - fresh, 0))
@@ -312,9 +314,9 @@ def _coins(product: Product, height: Float64) -> tuple[Complex128, Float64]:
     """Return the product of all φ₀^times of losses with two atoms, and Π (|φ₀| + error)^times."""
     coins = [(factor, times) for factor, times in product.factors if factor.chance is not None]
     steps = np.array([factor.step for factor, _ in coins])
-    chances = np.array([factor.chance for factor, _ in coins], dtype=np.float64)
+    chances = float64([factor.chance for factor, _ in coins])
     errors = np.array([factor.error for factor, _ in coins]) * UNIT_ROUNDOFF
-    often = np.array([times for _, times in coins], dtype=np.int64)
+    often = int64([times for _, times in coins])
     value = np.empty(height.shape, dtype=np.complex128)
     reach = np.empty_like(height)
     _multiply_coins(height, steps, chances, errors, often, value, reach)

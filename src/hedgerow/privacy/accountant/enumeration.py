@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair
+from hedgerow.arrays import Float64, FloatPair, float64
 from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, LaplaceLoss, Loss, Losses, PairLoss
 from hedgerow.privacy.accountant.lattice_masses import ROUND, infinite
@@ -123,7 +123,7 @@ def _outcomes(coins: Sequence[Coin]) -> FloatPair:
     chances = np.ones(1)
     for rate, times in coins:
         ups = np.arange(times + 1)
-        ways = np.array([math.comb(times, k) for k in ups.tolist()], dtype=np.float64)
+        ways = float64([math.comb(times, k) for k in ups.tolist()])
         downs = math.exp(-rate)
         each = ways * (1 / (1 + downs)) ** ups * (downs / (1 + downs)) ** (times - ups)
         sums = np.add.outer(sums, rate * (2.0 * ups - times)).ravel()

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.arrays import FloatPair, Sizes, int64_zeros
+from hedgerow.arrays import FloatPair, Sizes, float64, int64, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -321,7 +321,7 @@ class ChainFlow(Flow):
         precision = np.full(1, variance)
         if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
-            estimate = noisy.astype(np.float64)
+            estimate = float64(noisy)
         if below is not None:
             estimate, precision = combine(noisy, variance, *below, np.array([0, 1]))
         if not np.isfinite(precision).all():
@@ -329,7 +329,7 @@ class ChainFlow(Flow):
         value = estimate[0] if self.outline.everything or noisy is None else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
-        released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
+        released = int64([min(max(0, round(value)), most)])
         root = Nodes(self._above_all.nodes.codes, released, estimate, precision)
         return root, Found(levels, root.listed, noisy)
 

@@ -19,6 +19,8 @@ from hedgerow.arrays import (
     IntPair,
     Levels,
     begins,
+    float64,
+    int32,
     int64_zeros,
     run_of,
     some_of,
@@ -90,7 +92,7 @@ class Nodes(Rows):
     @staticmethod
     def exact(codes: Codes, counts: Int64) -> "Nodes":
         """Return nodes whose counts are their estimates: public, or read from a release."""
-        return Nodes(codes, counts, counts.astype(np.float64), np.zeros(len(counts)))
+        return Nodes(codes, counts, float64(counts), np.zeros(len(counts)))
 
     @staticmethod
     def unknown(codes: Codes) -> "Nodes":
@@ -255,7 +257,7 @@ def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:
     A table whose records all moved there has the counts of the true one down to that cuboid.
     """
     return tuple(
-        axis.descendant_start(level, axis.depth)[code].astype(np.int32)
+        int32(axis.descendant_start(level, axis.depth)[code])
         for axis, level, code in zip(tree.axes, levels, codes, strict=True)
     )
 

@@ -23,7 +23,18 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import ByLevel, Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
+from hedgerow.arrays import (
+    ByLevel,
+    Float64,
+    Int64,
+    IntTables,
+    Levels,
+    Tables,
+    float64,
+    int32,
+    row_by_row,
+    some_of,
+)
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -230,7 +241,7 @@ class SpineFlow(PlannedFlow[Joint]):
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
         across, _ = spine.attribute_cells(cuboid)
-        codes = (node.astype(np.int32), *some_of(across, number))
+        codes = (int32(node), *some_of(across, number))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
@@ -243,4 +254,4 @@ class SpineFlow(PlannedFlow[Joint]):
 
 def as_floats(drawn: IntTables) -> Tables:
     """Return noisy counts as floats."""
-    return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
+    return {cuboid: float64(noisy) for cuboid, noisy in drawn.items()}

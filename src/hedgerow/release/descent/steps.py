@@ -12,6 +12,8 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     Levels,
+    int32,
+    int64,
     run_of,
     run_starts,
     runs,
@@ -64,7 +66,7 @@ def only_children(roots: Roots, step: Refinement) -> Roots:
     if not step.single:
         raise ReleaseError(f"depth {step.depth} has no measurement to share its counts out by")
     codes = list(roots.nodes.codes)
-    codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
+    codes[step.axis] = int32(step.child_start[codes[step.axis]])
     nodes = replace(roots.nodes, codes=tuple(codes))
     return Roots(nodes, replace(roots.slices, codes=tuple(codes)))
 
@@ -150,16 +152,16 @@ class Families:
         codes = list(self.parents.codes)
         eldest = self.step.child_start[codes[self.step.axis]] - self.start[:-1]
         codes = [np.repeat(code, many) for code in codes]
-        codes[self.step.axis] = (np.repeat(eldest, many) + cells).astype(np.int32)
+        codes[self.step.axis] = int32(np.repeat(eldest, many) + cells)
         return tuple(codes), first
 
     def places(self, codes: Codes) -> Int64:
         """Return which cells some nodes are; those of other parents are left out."""
         step = self.step
         above = list(codes)
-        child = codes[step.axis].astype(np.int64)
+        child = int64(codes[step.axis])
         parent = run_of(step.child_start, child)
-        above[step.axis] = parent.astype(np.int32)
+        above[step.axis] = int32(parent)
         place = places(tuple(above), self.parents.codes)
         here = place != NOWHERE
         cells: Int64 = self.start[place[here]] + (child - step.child_start[parent])[here]

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, IntTables, Levels, Tables, row_by_row
+from hedgerow.arrays import Int64, IntTables, Levels, Tables, float64, int32, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.tables import PlannedTables
@@ -60,7 +60,7 @@ class TablesFlow(PlannedFlow[PlannedTables]):
                 return self._survivors(levels, counts, sparse)
             settled = counts[cuboid]
             estimate = estimates.pop(cuboid)
-            codes = tuple(each.astype(np.int32) for each in np.nonzero(settled > 0))
+            codes = tuple(int32(each) for each in np.nonzero(settled > 0))
             variance = joint.variances_at(cuboid, codes)
             return Found(
                 levels, Nodes(codes, settled[codes], estimate[codes], variance), None, seconds
@@ -102,12 +102,12 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             began = perf_counter()
             if self.plan.is_public(levels):
                 exact[cuboid] = self.source.exact(levels).reshape(joint.shape.shape(cuboid))
-                tables[cuboid] = exact[cuboid].astype(np.float64)
+                tables[cuboid] = float64(exact[cuboid])
             elif cuboid in joint.noise:
                 noisy = cast("Int64", self.source.noisy(levels, EveryCell(self.plan.tree, levels)))
                 self.progress.on_cells(size)
                 yield NoisyCuboid(levels, noisy, perf_counter() - began)
-                tables[cuboid] = noisy.astype(np.float64).reshape(joint.shape.shape(cuboid))
+                tables[cuboid] = float64(noisy).reshape(joint.shape.shape(cuboid))
             done += size
             self.progress.on_fraction(MEASURED * done / whole)
 
@@ -123,11 +123,11 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], margins)
         noisy = cast("Int64", self.source.noisy(levels, Below(levels, survivors)))
         self.progress.on_cells(survivors.cells)
-        settled = survivors.settle(noisy.astype(np.float64))
+        settled = survivors.settle(float64(noisy))
         kept = np.flatnonzero(settled)
         codes, order = row_by_row(survivors.nodes(kept))
         kept = kept[order]
         sparse[cuboid] = codes, settled[kept]
         variance = joint.variances_at(cuboid, codes)
-        nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)
+        nodes = Nodes(codes, settled[kept], float64(noisy[kept]), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)

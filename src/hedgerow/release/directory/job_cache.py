@@ -13,11 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Array, Levels
+from hedgerow.arrays import Array, Levels, int64
 from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import JobCache, Told
@@ -92,7 +91,7 @@ class _Results:
                 noisy: Noisy | None = None
                 if measured:
                     kept = pa.ipc.open_stream(file).read_all()["noisy"]
-                    noisy = kept.to_numpy().astype(np.int64)
+                    noisy = int64(kept.to_numpy())
                 seconds = self.seconds[i] if self.seconds else 0.0
                 yield Found(tuple(levels), _nodes(table), noisy, seconds)
 

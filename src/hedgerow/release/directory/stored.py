@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, int32
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.registry import read_estimator
@@ -402,7 +402,7 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
         node = labels.join(domain, on=keys.columns, how="left", maintain_order="left")[NODE]
         if node.null_count():
             raise ReleaseError(f"a code of {keys.columns[-1]} is not in the domain")
-        codes.append(node.to_numpy().astype(np.int32))
+        codes.append(int32(node.to_numpy()))
         for label in axis.path(level, codes[-1]):
             if not (label == frame[label.name]).all():
                 raise ReleaseError(f"a code of {label.name} is not the parent in the domain")

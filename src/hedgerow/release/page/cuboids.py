@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels, int64_zeros
+from hedgerow.arrays import Int64, Levels, int32, int64, int64_zeros
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -119,7 +119,7 @@ class Carried:
     def nodes(self, levels: Levels, cells: Cells) -> Nodes:
         """Return the cells of a cuboid with their codes."""
         each = zip(enumerate(levels), cells.places, strict=True)
-        codes = (self.used[at][place].astype(np.int32) for at, place in each)
+        codes = (int32(self.used[at][place]) for at, place in each)
         return Nodes.exact(tuple(codes), cells.counts)
 
     def level_block(self, axis: int, level: int) -> Block:
@@ -326,13 +326,13 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     """
     used = dict(made.used)
     for a, (axis, finest) in enumerate(zip(made.plan.tree.axes, levels, strict=True)):
-        own = np.unique(nodes.codes[a]).astype(np.int64)
+        own = int64(np.unique(nodes.codes[a]))
         for level in range(finest, 0, -1):
             every = np.arange(axis.size(level)) if a == made.numeric else own
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
-            own = np.unique(axis.nodes_above(level - 1, level, own)).astype(np.int64)
+            own = int64(np.unique(axis.nodes_above(level - 1, level, own)))
     return used
 
 
@@ -377,7 +377,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
     most = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
-    whole = np.clip(np.rint(estimate), -most, most).astype(np.int64)
+    whole = int64(np.clip(np.rint(estimate), -most, most))
     sorted_places = tuple(place[order] for place in places)
     exact = error == 0
     return Cells(sorted_places, flat[order], counts, low, high, whole, flags, exact, others)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, int64
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.pages.catalogue import Catalogue
@@ -56,7 +56,7 @@ class Quartiles:
         low = steps[:, :, 1]
         high = steps[:, :, 2]
         ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
-        return cls(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
+        return cls(ranges.name, ranges.decimals, *(int64(x) for x in (value, *ends)))
 
     def block(self, levels: Levels) -> Block:
         """Return the block of a cuboid: by rank values, and how far from these intervals reach."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, int64
 from hedgerow.errors import TableError
 from hedgerow.limits import LARGEST_DOUBLE, MOST_AREAS_SHOWN
 from hedgerow.tables.codes.rule import Rule, every_code, in_short, whole_numbers
@@ -151,7 +151,7 @@ def _parents(rows: pl.DataFrame, subject: str) -> Int64:
             f"one, and leave its parent empty if it is the first level"
         )
     top = len(rows)
-    return np.append(matches["up"].fill_null(top).to_numpy().astype(np.int64), top)
+    return np.append(int64(matches["up"].fill_null(top).to_numpy()), top)
 
 
 def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
@@ -303,5 +303,5 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
             f"{subject}: column {name!r} must have a number in every row, below 2^53; write "
             f"1234.5, with a point and without separators of thousands"
         )
-    floored: Int64 = np.floor(numbers.to_numpy()).astype(np.int64)
+    floored: Int64 = int64(np.floor(numbers.to_numpy()))
     return floored

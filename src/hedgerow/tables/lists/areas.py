@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import IntArrays, IntPair
+from hedgerow.arrays import IntArrays, IntPair, int64
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes, in_order
@@ -79,7 +79,7 @@ def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[In
         for column in paths[:, before:count]:
             changed[1:] |= (column[1:] != column[:-1]).to_numpy()
         start = np.flatnonzero(changed)
-        yield start, np.searchsorted(start, upper_start).astype(np.int64)
+        yield start, int64(np.searchsorted(start, upper_start))
         upper_start = np.append(start, len(paths))
         before = count
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Int64, run_sums
+from hedgerow.arrays import Array, Int64, int64, run_sums
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import insert_names, names_of
@@ -132,8 +132,8 @@ class Lookup:
         _check_split(inside, own, column, subject)
         pairs = inside.select(column, NODE).unique().sort(column, NODE)
         areas = pairs[column].unique(maintain_order=True)
-        begin = pairs[column].search_sorted(areas).to_numpy().astype(np.int64)
-        nodes = pairs[NODE].to_numpy().astype(np.int64)
+        begin = int64(pairs[column].search_sorted(areas).to_numpy())
+        nodes = int64(pairs[NODE].to_numpy())
         called = None if names is None else names_of(inside.select(column, names), areas, subject)
         outside = axis.size(level) - pairs[NODE].n_unique()
         elsewhere = every[column].n_unique() - len(areas)

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, IntArrays, Sizes, int64_zeros
+from hedgerow.arrays import Int32, IntArrays, Sizes, int32, int64, int64_zeros
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
@@ -183,6 +183,6 @@ def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
     """Return the distinct rows of text codes, sorted, and which of them each row is: int32."""
     number = int64_zeros(len(frame))
     for column in frame:  # renumbered each time, so that no product of sizes can overflow
-        code = column.rank("dense").to_numpy().astype(np.int64)
+        code = int64(column.rank("dense").to_numpy())
         number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]
-    return frame[np.unique(number, return_index=True)[1]], number.astype(np.int32)
+    return frame[np.unique(number, return_index=True)[1]], int32(number)

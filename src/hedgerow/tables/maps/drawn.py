@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_among, starts_of
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    Int64,
+    IntPair,
+    int64,
+    int64_zeros,
+    starts_among,
+    starts_of,
+)
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following
 
 FULL_TURN = 360.0
@@ -56,7 +65,7 @@ def shapes_of(
         where = np.column_stack([unwrapped(where[:, 0]), where[:, 1]])
     translate = where.min(axis=0)
     scale = float(np.ptp(where, axis=0).max()) / GRID or 1.0
-    steps = np.rint((where - translate) / scale).astype(np.int64)
+    steps = int64(np.rint((where - translate) / scale))
     owner = rings.area[rings.polygon]
     points, ring = _on_grid(steps, rings.ring, owner, areas)
     keeps = np.unique(ring)

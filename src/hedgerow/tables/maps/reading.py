@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import shapely
 
-from hedgerow.arrays import Bool, Float64, run_numbers
+from hedgerow.arrays import Bool, Float64, float64, int64, run_numbers
 from hedgerow.declared import frozen
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
@@ -115,12 +115,12 @@ def simplified(topology: Topology, needed: Bool) -> Topology:
         TableError: there are too many borders.
     """
     owner = run_numbers(topology.arc_start)
-    lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
+    lines = shapely.linestrings(float64(topology.points), indices=owner)
     tolerance = 1.0
     while tolerance <= GRID / 64:
         kept = shapely.simplify(lines, tolerance, preserve_topology=False)
         points, arc = shapely.get_coordinates(kept, return_index=True)
-        made = topology.with_points(np.rint(points).astype(np.int64), arc, needed)
+        made = topology.with_points(int64(np.rint(points)), arc, needed)
         if len(made.points) <= MOST_POINTS_SHOWN:
             return made
         tolerance *= 1.5

@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.arrays import Array, int64
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_BYTES_UNPACKED
 from hedgerow.machine import check_plain
@@ -50,7 +50,7 @@ def read_shapefile(path: Path) -> Areas:
     kept = rows["deleted"] != b"*"
     shapes = []
     left = len(borders)
-    for start in (starts.astype(np.int64) * 2)[kept].tolist():
+    for start in (int64(starts) * 2)[kept].tolist():
         rings, size = _rings(borders, start)
         left -= size
         if left < 0:  # records of the index that are the same ones again

@@ -20,6 +20,7 @@ from hedgerow.arrays import (
     Float64,
     Int64,
     IntPair,
+    int64,
     run_starts,
     run_sums,
     runs,
@@ -59,7 +60,7 @@ class Topology:
         """
         start = starts_among(ring, rings)
         size = np.diff(start)
-        key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
+        key = int64(np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1])
         after = following(start)
         joint = _junctions(key, key[after])
         # where each ring is to begin: at a junction; else at its least point, as its twin
@@ -82,7 +83,7 @@ class Topology:
         end = np.append(first[1:], len(key))
         return cls(
             *_pieces(points, after, first[kept], end[kept]),
-            np.where(same, arc, ~arc).astype(np.int64),
+            int64(np.where(same, arc, ~arc)),
             starts_among(ring[first], rings),
         )
 
@@ -126,7 +127,7 @@ def following(start: Int64) -> Int64:
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
-    number: Int64 = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    number: Int64 = int64(np.unique(pair, return_inverse=True)[1])
     return number
 
 
@@ -229,7 +230,7 @@ class Shapes:
                 for each in given
             )
             sizes = [each["properties"]["km2"] for each in given if "properties" in each]
-            parts = [np.array(arc, dtype=np.int64).reshape(-1, 2) for arc in whole["arcs"]]
+            parts = [int64(arc).reshape(-1, 2) for arc in whole["arcs"]]
             made = cls(
                 level,
                 whole["coordinates"] == "geographic",
@@ -261,7 +262,7 @@ class Shapes:
         if not ((self.points >= 0) & (self.points <= 2 * GRID)).all() or min(self.scale) <= 0:
             raise ValueError
         rings = [ring for area in self.areas for polygon in area for ring in polygon]
-        arcs = np.array([arc for ring in rings for arc in ring], dtype=np.int64)
+        arcs = int64([arc for ring in rings for arc in ring])
         size = np.fromiter(map(len, rings), np.int64, len(rings))
         count = len(self.arc_start) - 1
         if (size == 0).any() or not ((arcs < count) & (~arcs < count)).all():

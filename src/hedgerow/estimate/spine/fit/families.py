@@ -18,6 +18,8 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    float64,
+    int64,
     int64_zeros,
     run_starts,
     starts_within,
@@ -127,14 +129,14 @@ def settle_root(
     runs = residuals.runs
     matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)
-    free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
+    free = int64(np.ascontiguousarray(allowed[support.group[0]]))
     rows = np.array([0, len(low)]), np.arange(len(low))
     said = np.clip(said, -LIMIT, LIMIT)
     fit = np.zeros_like(said)
     out = int64_zeros(said.shape)
     total_bound = False, nan if total is None else float(total)
     sums = _root_sums(rows, (said, covariance), (low, high, total_bound))
-    bounds = free.astype(np.float64), sums, sums, total_bound
+    bounds = float64(free), sums, sums, total_bound
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
     place = residuals.sum_place
     own = near, support.group[0]
@@ -163,7 +165,7 @@ def _root_sums(
     row_sums = np.zeros((len(said), 1))
     one = int64_zeros(0), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
-    bounds = np.ones_like(row_sums), low.astype(np.float64), high.astype(np.float64), total_bound
+    bounds = np.ones_like(row_sums), float64(low), float64(high), total_bound
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), row_sums)
     # To the last digit, as cells keep both these sums and the total; a fit of absurd estimates may
     # end at 0.

@@ -25,6 +25,9 @@ from hedgerow.arrays import (
     IntArrays,
     IntPair,
     Numbers,
+    float64,
+    int32,
+    int64,
     run_starts,
 )
 from hedgerow.errors import EstimateError
@@ -90,7 +93,7 @@ class GroupTrees:
             np.searchsorted(kept[level], attribute.descendant_start(group_level, level))
             for level in range(group_level, len(kept))
         )
-        return cls(squares, group_level, start, kept[-1].astype(np.int32))
+        return cls(squares, group_level, start, int32(kept[-1]))
 
     @property
     def depth(self) -> int:
@@ -118,9 +121,7 @@ class GroupTrees:
     def places(self, level: int) -> Int32:
         """Return which of its group's nodes of a level each leaf lies below: int32 (leaves)."""
         ancestors = self.squares.shape.ancestors(self.squares.depth, self.group_level + level)
-        return (ancestors - np.repeat(self.start[level][:-1], self.widths(self.depth))).astype(
-            np.int32
-        )
+        return int32(ancestors - np.repeat(self.start[level][:-1], self.widths(self.depth)))
 
     def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
@@ -191,13 +192,13 @@ class GroupTrees:
         node = np.flatnonzero(labels >= 0)
         groups = len(self.start[0]) - 1
         group = np.repeat(np.arange(groups), self.widths(self.depth))[node]
-        keys, entry = np.unique(labels[node].astype(np.int64) * groups + group, return_inverse=True)
+        keys, entry = np.unique(int64(labels[node]) * groups + group, return_inverse=True)
         pairs = (node, entry, np.ones(len(node)))
         rest = np.zeros(len(keys))
         for k in range(self.depth - 1, -1, -1):
             pairs = climb(pairs, self.combined(k + 1), self._family(k)[1], rest)
         _, entry, weight = pairs
-        whole = np.bincount(entry, weight, minlength=len(keys)).astype(np.float64)
+        whole = float64(np.bincount(entry, weight, minlength=len(keys)))
         return keys, np.sqrt(rest)[:, None], whole[:, None]
 
     def _rows(self, level: int, group: Int32) -> Rows:

@@ -33,6 +33,7 @@ from hedgerow.arrays import (
     Levels,
     Numbers,
     OfCuboids,
+    float64,
     run_starts,
     run_sums,
 )
@@ -213,7 +214,7 @@ def _checked(variances: Numbers, axis: AxisShape) -> Float64:
     Raises:
         EstimateError: one that is not above 0, none for a level, or an infinite one of the last.
     """
-    own = np.array(variances, dtype=np.float64)
+    own = float64(variances)
     if own.shape != (axis.depth + 1,) or not (own > 0).all() or not np.isfinite(own[-1]):
         raise EstimateError(
             f"an axis needs a variance above 0 for each of its {axis.depth + 1} levels, a finite "
