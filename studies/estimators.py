@@ -28,13 +28,13 @@ from hedgerow.estimate.tree.error import (
 )
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.evaluate.baselines import StabilityHistogram
-from hedgerow.evaluate.error_picture import picture_of_methods
 from hedgerow.evaluate.method import Releasing
 from hedgerow.evaluate.simulate import Tally
 from hedgerow.kernels import core_count
 from hedgerow.plan.allocation.allocation import Allocation, rounded_shares
 from studies.boninsegna.releases import EPSILONS, Setting, gaussian_method, loose_rho
 from studies.boninsegna.tables import Table, areas_of, synthetic_tables
+from studies.methods import picture_of_methods
 from studies.page import ROOT, keep, markdown, with_data
 from studies.real_tables import CASES
 from studies.releases import Unprojected, by_pass, within

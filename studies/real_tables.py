@@ -13,8 +13,6 @@ from pathlib import Path
 import polars as pl
 
 import hedgerow as hr
-from hedgerow.evaluate.error_picture import picture_of_methods
-from hedgerow.evaluate.method import error_of_released
 from hedgerow.evaluate.metrics import (
     HEADINGS,
     error_by_cuboid,
@@ -22,6 +20,7 @@ from hedgerow.evaluate.metrics import (
 )
 from hedgerow.noise.bits import ReleaseKey
 from studies.boninsegna.releases import gaussian_method
+from studies.methods import error_of_released, picture_of_methods
 from studies.page import ROOT, keep, markdown, timed, with_data
 from studies.releases import plan_of, trips_plan, within
 from studies.tables import BLOCKS, census_of, trips_between

@@ -54,6 +54,21 @@ IntTables = dict[Levels, Int64]
 """The same, to be added to or overwritten."""
 
 
+def int32(values: Any) -> Int32:
+    """Return numbers as int32, in an array of their own."""
+    return np.array(values, dtype=np.int32)
+
+
+def int64(values: Any) -> Int64:
+    """Return numbers as int64, in an array of their own."""
+    return np.array(values, dtype=np.int64)
+
+
+def float64(values: Any) -> Float64:
+    """Return numbers as float64, in an array of their own."""
+    return np.array(values, dtype=np.float64)
+
+
 def int64_zeros(shape: int | Sizes) -> Int64:
     """Return zeros to count or number with."""
     return np.zeros(shape, dtype=np.int64)

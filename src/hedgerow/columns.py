@@ -100,7 +100,8 @@ def aligned(
         for i, column in enumerate(columns)
         if i < keys or any(column.words) or not column.words
     ]
-    first, others = columns[:keys], columns[keys:]
+    first = columns[:keys]
+    others = columns[keys:]
     most = max((GAP + column.least for column in others), default=0)
     if _least(first) > min(WIDTH // 2, WIDTH - most):
         # too wide to be said again: rows go by their numbers

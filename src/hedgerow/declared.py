@@ -6,17 +6,43 @@ one. The reference (`docs/hooks.py`) reads the same declarations. A range of a f
 the reference alone: the class that is made of the key checks it (`check_fields`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from math import inf, isinf, nan
 from numbers import Integral
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast, dataclass_transform, get_args, overload
 
 from hedgerow.errors import HedgerowError, did_you_mean, kind_of
 from hedgerow.text import as_double, exact
 
 N = TypeVar("N", int, float, Fraction)
+T = TypeVar("T")
+
+
+@overload
+def frozen(kind: type[T], /) -> type[T]: ...
+@overload
+def frozen(**options: bool) -> Callable[[type[T]], type[T]]: ...
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(kind: Any = None, /, **options: bool) -> Any:
+    """Make a class a dataclass with slots whose fields never change.
+
+    Args:
+        kind: the class.
+        options: others of `dataclasses.dataclass`: ``eq=False`` of what holds arrays, which is
+            equal to itself alone.
+
+    Example:
+        >>> from hedgerow.declared import frozen
+        >>> @frozen
+        ... class Share:
+        ...     level: int
+        ...     part: float
+        >>> Share(1, 0.5)
+        Share(level=1, part=0.5)
+    """
+    return dataclass(kind, frozen=True, slots=True, **options)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +78,8 @@ class Range(Generic[N]):
             given: by a user.
             name: what the sentence calls it, if not by the name of all such numbers.
         """
-        subject, words = name or self.name, self.words
+        subject = name or self.name
+        words = self.words
         number = self.read(given, subject)
         is_low = number <= self.low if self.ends[0] == "(" else number < self.low
         is_high = number >= self.high if self.ends[1] == ")" else number > self.high
@@ -71,7 +98,8 @@ class Range(Generic[N]):
     @property
     def words(self) -> str:
         """The range in words."""
-        low, high = _shown(self.low), _shown(self.high)
+        low = _shown(self.low)
+        high = _shown(self.high)
         if self.high == inf or self.why:
             least = f"above {low}" if self.ends[0] == "(" else f"at least {low}"
             return f"{least}{self.finite}" if self.low > -inf else "a finite number"
@@ -166,7 +194,7 @@ def check_known(
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class With:
     """A key that goes with another one alone, or with some values of it.
 

@@ -84,7 +84,8 @@ def kernel_digest(compiled: Any) -> str:
     Raises:
         TypeError: the kernel names something of which no digest can be made.
     """
-    pending, texts = [compiled], dict[Any, str]()
+    pending = [compiled]
+    texts = {}
     while pending:
         one = pending.pop()
         if one not in texts:
@@ -96,7 +97,8 @@ def kernel_digest(compiled: Any) -> str:
 @cache
 def _read(compiled: Any) -> tuple[str, list[object]]:
     """Return what stands for a kernel by itself in a digest, and the kernels that it calls."""
-    function, options = compiled.py_func, sorted(compiled.targetoptions.items())
+    function = compiled.py_func
+    options = sorted(compiled.targetoptions.items())
     named = _named(function)
     texts = {name: _text(value) for name, value in sorted(named.items())}
     own = _text(compiled), _text(function.__code__), options, function.__defaults__, texts
@@ -106,7 +108,8 @@ def _read(compiled: Any) -> tuple[str, list[object]]:
 def _named(function: FunctionType) -> dict[str, object]:
     """Return the values of all names that a function takes from outside, but for built-in ones."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    values, codes = {name: cell.cell_contents for name, cell in cells}, [function.__code__]
+    values = {name: cell.cell_contents for name, cell in cells}
+    codes = [function.__code__]
     while codes:
         code = codes.pop()
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]

@@ -50,9 +50,11 @@ def _limits(root: Path) -> Iterator[int]:
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if not controllers:
-            top, name = groups, "memory.max"
+            top = groups
+            name = "memory.max"
         elif "memory" in controllers.split(","):
-            top, name = groups / "memory", "memory.limit_in_bytes"
+            top = groups / "memory"
+            name = "memory.limit_in_bytes"
         else:
             continue
         own = top / path.lstrip("/")
@@ -162,7 +164,8 @@ def library(
     try:
         return import_module(name)
     except (ImportError, OSError) as failure:
-        absent, missing = _ABSENT.search(str(failure)), isinstance(failure, ImportError)
+        absent = _ABSENT.search(str(failure))
+        missing = isinstance(failure, ImportError)
     if absent is not None:
         raise MachineError(
             f"{subject} needs the system's library {absent[1]}, which is not installed here"

@@ -243,7 +243,8 @@ def write_heading(figure: Any, title: str, *below: str, warning: str = "") -> No
     height = body + 2 * HEADING_MARGIN + sum(step for _, step, _, _ in drawn)
     figure.set_size_inches(width, height)
     figure.get_layout_engine().set(rect=(0, 0, 1, body / height))
-    top, left = height - HEADING_MARGIN, HEADING_MARGIN / width
+    top = height - HEADING_MARGIN
+    left = HEADING_MARGIN / width
     for letters, step, colour, line in drawn:
         at = top / height if letters is TITLE else (top - 0.04) / height
         figure.text(left, at, line, va="top", fontproperties=letters.font, color=colour)
@@ -328,7 +329,8 @@ def scale_errors(axes: Any, values: Iterable[float | None]) -> None:
 
 def _log_ticks(least: float, most: float) -> list[float]:
     """Return round numbers around the values: 1, 2, 5 where they are near, else powers of ten."""
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    low = math.floor(math.log10(least))
+    high = math.ceil(math.log10(most))
     if high - low > NEAR_DECADES:
         skip = math.ceil((high - low) / MOST_STEPS)
         return [10.0**power for power in range(low, high + skip, skip)]

@@ -17,7 +17,7 @@ COMMANDS = (
 
 def summaries() -> dict[str, str]:
     """Return the first paragraph of each command's help, read from the source of `hedgerow.cli`."""
-    texts: dict[str, str] = {}
+    texts = {}
     for path in (Path(hedgerow.__file__).parent / "cli").glob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name in COMMANDS:

@@ -9,8 +9,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.evaluate import error_picture
 from hedgerow.evaluate.baselines import LeafNoise
-from hedgerow.evaluate.error_picture import picture_of_errors, picture_of_methods
-from hedgerow.evaluate.method import CuboidCounts, error_of_released, sum_to_cuboid
+from hedgerow.evaluate.error_picture import picture_of_errors
+from hedgerow.evaluate.method import CuboidCounts, sum_to_cuboid
 from hedgerow.evaluate.metrics import (
     HEADINGS_BESIDE_FORECAST,
     coverage,
@@ -23,6 +23,7 @@ from hedgerow.evaluate.simulate import seeded_bits
 from hedgerow.picture import figure_for, row_names
 from hedgerow.plan.forecast import forecast
 from hedgerow.release.execution import in_memory
+from studies.methods import error_of_released, picture_of_methods
 from tests.made import fixed_axis, plain_plan, random_counts, random_tree
 
 

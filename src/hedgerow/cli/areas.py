@@ -1,13 +1,13 @@
 """Options of commands that sum over areas of the user's own: the lookup and its columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
 from hedgerow.cli.output_file import Beside, pairs
+from hedgerow.declared import frozen
 from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.tables.tree import Tree
 
@@ -52,7 +52,7 @@ AreaCodes = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreaOptions:
     """The lookup that options name.
 

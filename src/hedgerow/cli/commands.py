@@ -203,7 +203,8 @@ def release(
     spec = ReleaseSpec(file)
     check_output(spec.output, unfinished)
     with stage("reading the lists of areas"):
-        estimator, made = spec.estimator, spec.plan(spec.tree())
+        estimator = spec.estimator
+        made = spec.plan(spec.tree())
     warn_of(made, spec)
     check_estimator(estimator, made)
     if spec.spark is None:
@@ -287,8 +288,10 @@ def compare(
     with stage("reading the table"):
         counts = spec.table.counts(spec.tree())
     with stage("comparing"):
-        errors, by_size = error_by_cuboid(counts, released), errors_by_size(counts, released)
-        expected, covered = forecast(released.plan), coverage(by_size)
+        errors = error_by_cuboid(counts, released)
+        by_size = errors_by_size(counts, released)
+        expected = forecast(released.plan)
+        covered = coverage(by_size)
     bounding = kept(counts)
     if bounding is not None:
         say(f"The release {bounding}; the errors below leave out what was dropped.\n")

@@ -82,7 +82,8 @@ def distribution(  # noqa: PLR0913, PLR0917 - the options of a command
         check_place(output, suffixes=TABLES)
     with stage("reading the release"), undamaged(directory):
         released = read_release(directory)
-        tree, is_one = released.plan.tree, not (by or areas)
+        tree = released.plan.tree
+        is_one = not (by or areas)
         lookup = AreaOptions(areas, area_column, area_names, area_codes or ()).lookup(tree)
         where: Where = {"by": levels_by(tree, by or []), "areas": lookup}
         told = Distributions.of(released.content, axis, where)

@@ -298,9 +298,11 @@ def _sections(axes: Sequence[ProposedAxis]) -> tuple[str, str]:
     if [*axes[0].keys][-1:] == ["bins"] and len(axes) == 1:
         return "", _DISTRIBUTION
     sizes = [axis.sizes for axis in axes if axis.sizes]
-    are_known, leaves = len(sizes) == len(axes), prod(each[-1] for each in sizes)
+    are_known = len(sizes) == len(axes)
+    leaves = prod(each[-1] for each in sizes)
     whole = prod(map(sum, sizes)) - (leaves if len(axes) == 2 and leaves > FEW_LEAVES else 0)
-    fits, workload = whole <= MOST_CELLS_PROPOSED, ""
+    fits = whole <= MOST_CELLS_PROPOSED
+    workload = ""
     if len(axes) > 1 and (fits or not are_known):
         chain = ": the axes in turns; or a list of those wanted"
         workload = _CUBE.format(

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO, get_args
 
@@ -13,6 +12,7 @@ import polars as pl
 from typer import Argument, Option
 
 from hedgerow.cli.terminal import warn
+from hedgerow.declared import frozen
 from hedgerow.errors import (
     HedgerowError,
     ReleaseError,
@@ -60,7 +60,7 @@ QuoteFormulas = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """An option that excludes others, or needs one of them; declared beside it.
 
@@ -145,7 +145,7 @@ def _names(axis: Axis) -> set[str]:
 
 def pairs(words: Sequence[str], option: str, example: str) -> dict[str, str]:
     """Return name → value of a repeated option NAME=VALUE, or raise a SpecError."""
-    values: dict[str, str] = {}
+    values = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):

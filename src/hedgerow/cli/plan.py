@@ -254,7 +254,8 @@ def _show_more(
         )
         say(f"{aligned([words, *rows], left=range(len(words) - 1), wide=wide)}\n")
     if "simulated" in more:
-        errors, others = more["simulated"], more["simulated_sums"]
+        errors = more["simulated"]
+        others = more["simulated_sums"]
         stdout.print("Error of simulated releases of the public prior (± its Monte Carlo error):\n")
         headings = headings_of(errors, SIMULATED_HEADINGS)
         say(f"{aligned([headings, *simulated_rows(errors)], wide=wide)}\n")

@@ -53,7 +53,8 @@ def _trials(spec: ReleaseSpec, made: Plan, runs: int) -> Simulated | None:
     prior = None if made.prior is None else spec.allocation.prior(made.tree)
     if prior is None or (not runs and len(prior.counts.values) > MOST_LISTED):
         return None
-    plans, each = plans_for_trials(made), []
+    plans = plans_for_trials(made)
+    each = []
     with stage("simulating releases of the prior"):
         for plan in plans:
             errors, _ = simulated_releases(plan, prior, spec.estimator, runs=runs or RUNS)

@@ -69,7 +69,8 @@ def account(
     stated = promise.statement(deltas[0])
     answer = attacker = ""
     if plan is not None:
-        answer, attacker = f"{plan.promise.answer(deltas[0])}\n", f"{plan.promise.attacker}\n"
+        answer = f"{plan.promise.answer(deltas[0])}\n"
+        attacker = f"{plan.promise.attacker}\n"
     parts = [
         answer,
         f"{stated}\n",

@@ -61,12 +61,14 @@ def check(directory: Directory) -> None:
     """
     with stage("checking"):
         findings = check_directory(directory)
-    checks, failed = len(findings), sum(bool(finding.failure) for finding in findings)
+    checks = len(findings)
+    failed = sum(bool(finding.failure) for finding in findings)
     unverified = [finding.what for finding in findings if finding.unverified]
     if failed:
         stdout.print(f"{failed} of {checks} checks failed.\n")
     elif unverified:
-        some, more = unverified[:NAMED], len(unverified) - NAMED
+        some = unverified[:NAMED]
+        more = len(unverified) - NAMED
         others = f"; and {more:,} more" if more > 0 else ""
         say(
             f"{checks - len(unverified)} of {checks} checks passed, {len(unverified)} not "
@@ -179,7 +181,8 @@ def _beside(source: Path, name: Callable[[Path], str]) -> Path:
 
 
 def _estimate_row(estimates: Estimates, levels: Levels) -> Texts:
-    tree, frame = estimates.tree, estimates.frames[levels]
+    tree = estimates.tree
+    frame = estimates.frames[levels]
     value = COUNT if COUNT in frame.columns else ESTIMATE
     differs = ""
     if RELEASED in frame.columns:

@@ -88,7 +88,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     spec = SimulateSpec(file)
     with stage("reading the lists of areas and the public table"):
         tree = spec.tree()
-        counts, words = spec.counts(tree), _words(spec.release.description(tree), tree)
+        counts = spec.counts(tree)
+        words = _words(spec.release.description(tree), tree)
     same = "[simulate.table] has exactly the counts of the table of the release file"
     warn_of_copies(lambda: [same] if spec.is_own_table(tree) else [])
     with stage("planning"):
@@ -114,7 +115,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - the options of a command
     _show(errors, metrics, left_out, wide=wide)
     if first is not None and practice:
         say(f"\nHedgerow is: {first.name}\n")
-        own, about = replace(first, name="Hedgerow"), f"{runs} releases"
+        own = replace(first, name="Hedgerow")
+        about = f"{runs} releases"
         show_beside(counts, own, practice, partial(run_bits, seed), about, runs, wide=wide)
     if output is not None:
         with whole_file(output) as opened:

@@ -1,7 +1,6 @@
 """`table`: counts, noisy counts or records of a release, as a file or on the terminal."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +36,7 @@ from hedgerow.cli.terminal import (
     with_names,
 )
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.pairs import OF, RATIO
@@ -82,7 +82,7 @@ UNRELIABLE = "[u]"
 """Stands for a count that is left out, as in the tables of statistical offices."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """The table that the options name.
 
@@ -280,7 +280,8 @@ def _noisy(question: Question) -> None:
     """Write or show noisy counts."""
     with stage("reading the release"), undamaged(question.directory):
         released = read_release(question.directory)
-        plan, level = released.plan, question.level
+        plan = released.plan
+        level = question.level
         if levels := levels_by(plan.tree, question.by):
             sums = Sums(plan, levels)  # or an error that says which there are
             if not sums.is_cuboid:
@@ -338,14 +339,17 @@ def _ratios(question: Question) -> None:
     """Write or show shares, ratios of areas, and rates."""
     with stage("reading the release"), undamaged(question.directory):
         released = read_release(question.directory)
-        plan, tree = released.plan, released.plan.tree
-        levels, lookup = levels_by(tree, question.by), question.areas.lookup(tree)
+        plan = released.plan
+        tree = released.plan.tree
+        levels = levels_by(tree, question.by)
+        lookup = question.areas.lookup(tree)
         if lookup is None and not levels:
             check_named(plan, question.level, question.depth)
             named = None if question.level is None else tree.named(question.level)
             named = tree.cuboid(question.depth or 0) if named is None else named
             levels = dict(Sums.of(plan, named).by)
-    words, about = [] if question.share == ["total"] else question.share, OF_RATIO
+    words = [] if question.share == ["total"] else question.share
+    about = OF_RATIO
     if question.rate is not None:
         ratio = RatioQuestion(levels, question.rate, lookup)
         sums = Sums(plan, levels, lookup)
@@ -366,7 +370,8 @@ def _ratios(question: Question) -> None:
 
 def _reservations(plan: Plan, question: Question, sums: Sums) -> Iterator[str]:
     """Yield what else is to be said: that parts were not measured, how wide bounds are."""
-    design, named = plan.design, question.level and plan.tree.named(question.level)
+    design = plan.design
+    named = question.level and plan.tree.named(question.level)
     has_errors = sums.levels in plan.by_levels or design.is_answerable(sums.levels)
     if sums.is_cuboid and not has_errors:
         yield APPROXIMATE

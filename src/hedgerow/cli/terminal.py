@@ -294,7 +294,8 @@ def show_heading(plan: Plan) -> None:
 
 def show_levels(plan: Plan, *, wide: bool) -> None:
     """Print what readers call the levels, where the publisher gives labels."""
-    tree, pairs = plan.tree, list[tuple[str, str]]()
+    tree = plan.tree
+    pairs = list[tuple[str, str]]()
     for axis in tree.axes:
         labels = plan.description.labels_of(tree, axis) or ()
         names = [tree.level_name(axis, level) for level in axis.levels]

@@ -11,16 +11,16 @@ which is a product, too, is taken off: its v change their signs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron
 
 from hedgerow.arrays import Float64, Int64, Numbers
+from hedgerow.declared import frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Factors:
     """A covariance matrix C = W diag(v) Wᵀ, which need not be written out.
 

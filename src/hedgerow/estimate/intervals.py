@@ -14,15 +14,15 @@ counts w is the exact quantile; for combined ones, of variance V where one draw 
 rest.
 """
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from functools import cache, lru_cache
 from typing import Annotated
 
 import numpy as np
 from scipy.special import ive, ndtri
 
-from hedgerow.arrays import Float64, Int64, IntPair
-from hedgerow.declared import Real, check_fields
+from hedgerow.arrays import Float64, Int64, IntPair, float64
+from hedgerow.declared import Real, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.noise.envelope import NormalEnvelope
@@ -38,7 +38,7 @@ MOST_AT_ONCE = 10**290
 """Intervals that may hold at once; nobody lists more, and floats end soon after."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confidence:
     """How sure an interval is, and of what.
 
@@ -96,7 +96,8 @@ class Confidence:
         miss = self._miss(cells, independent=False)
         variances = np.asarray(variance, dtype=np.float64)
         own = mechanism.noise_variance
-        envelope, normal = mechanism.envelope, NormalEnvelope(1.0).quantile(miss)
+        envelope = mechanism.envelope
+        normal = NormalEnvelope(1.0).quantile(miss)
         quantile = max(normal, envelope.quantile(miss))
         factor = quantile * float(np.sqrt(envelope.variance / own)) if own > 0 else quantile
         cap = mechanism.tail_bound(miss) + 0.5 - 1e-6  # 1e-6: rounding must not add an integer
@@ -138,7 +139,7 @@ class Confidence:
         return (1 - self.coverage) / cells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """What bounds the steps in which an estimate's error moves, beside its own coefficient.
 
@@ -178,7 +179,7 @@ def interval(estimate: Int64 | Float64, half_width: float | Float64, total: int 
 @lru_cache(maxsize=64)
 def _jumps(miss: float) -> Float64:
     """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, …."""
-    quantiles: Float64 = np.sum(_skellam_tails()[1:] > miss, axis=0).astype(np.float64)
+    quantiles: Float64 = float64(np.sum(_skellam_tails()[1:] > miss, axis=0))
     return quantiles
 
 
@@ -205,7 +206,8 @@ def _half_widths(
     # A variance above the own one has no cap. But where there is an own one, and weights are those
     # of wide noise (a cube's), the envelope's variance of the estimate is at most that of a draw:
     # twice its reach is enough, however far the own variance is below it.
-    (factor, cap, quantile, widest), (least, is_exact, is_normal) = reach, bounds
+    factor, cap, quantile, widest = reach
+    least, is_exact, is_normal = bounds
     for i in range(len(variances)):
         variance = variances[i]
         if not variance >= 0:

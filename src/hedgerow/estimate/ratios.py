@@ -23,12 +23,12 @@ narrow noise, sets rest on the intervals of both counts, which are exact: where 
 one in twenty, a set from both may miss a little more often than that.
 """
 
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64
+from hedgerow.arrays import Bool, Float64, float64
+from hedgerow.declared import frozen
 
 CANCELS = 0.5
 """Correlations above this let much of both errors cancel."""
@@ -36,7 +36,7 @@ UNKNOWN = -1.0
 """The correlation that stands for one that is not known."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Ratios:
     """What two estimates tell of their ratio.
 
@@ -71,7 +71,9 @@ class Ratios:
             lies outside 0..most is its nearest number.
         """
         a, s, b, t, c = self._columns
-        square, half, constant = (b - t) * (b + t), a * b - c * s * t, (a - s) * (a + s)
+        square = (b - t) * (b + t)
+        half = a * b - c * s * t
+        constant = (a - s) * (a + s)
         # half² - square · constant, without the difference of its largest terms
         root2 = (a * t) ** 2 + (b * s) ** 2 - 2 * c * a * t * b * s - (1 - c * c) * (s * t) ** 2
         root = np.sqrt(np.maximum(root2, 0.0))
@@ -79,11 +81,14 @@ class Ratios:
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.stack([farther / square, constant / farther])
         ends[np.isnan(ends)] = 0.0  # 0 / 0: a numerator without error that is 0
-        first, last = ends.min(axis=0), ends.max(axis=0)
+        first = ends.min(axis=0)
+        last = ends.max(axis=0)
         bounded = square > 0
-        low, high = np.clip(first, 0.0, most), np.clip(last, 0.0, most)
+        low = np.clip(first, 0.0, most)
+        high = np.clip(last, 0.0, most)
         # what is left out lies between: one part above it, one below it, or both
-        above_alone, below_alone = (first < 0) & (last <= most), (first >= 0) & (last > most)
+        above_alone = (first < 0) & (last <= most)
+        below_alone = (first >= 0) & (last > most)
         nothing = ~above_alone & ~below_alone | (root2 <= 0) | (square == 0)
         unbounded_low = np.where(above_alone & ~nothing, np.maximum(last, 0.0), 0.0)
         unbounded_high = np.where(below_alone & ~nothing, np.minimum(first, most), most)
@@ -118,7 +123,7 @@ class Ratios:
         wider = [np.sqrt((1 + eta) * each**2 + more) for each in (s, t)]
         product = wider[0] * wider[1]
         shared = (1 + eta) * c * s * t
-        correlation = np.divide(shared, product, out=c.astype(np.float64), where=product > 0)
+        correlation = np.divide(shared, product, out=float64(c), where=product > 0)
         return Ratios(a, wider[0], b, wider[1], np.where(near, correlation, c))
 
     @property

@@ -33,8 +33,10 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
         release: of them, with the cuboid that the criterion is about.
         criterion: of its plan.
     """
-    plan, tree = release.plan, release.plan.tree
-    table, nodes = table_of(plan, criterion), release.content.nodes
+    plan = release.plan
+    tree = release.plan.tree
+    table = table_of(plan, criterion)
+    nodes = release.content.nodes
     codes, values = true_cells(counts, table)
     here, there = (cell_numbers(tree, table, each) for each in (codes, nodes[table].codes))
     every = np.arange(0 if criterion.is_of_cells else tree.cells(table))
@@ -54,7 +56,8 @@ def in_fact(counts: Counts, release: Release) -> Iterator[str]:
     """Yield of each criterion of a release's plan how many cells keep it in fact: a sentence."""
     plan = release.plan
     for criterion in plan.accept:
-        told, table = "not of cells that are released, or too many", table_of(plan, criterion)
+        told = "not of cells that are released, or too many"
+        table = table_of(plan, criterion)
         few = criterion.is_of_cells or plan.tree.cells(table) <= MOST_VARIANCES
         if few and table in plan.levels:
             cells, kept = kept_in_fact(counts, release, criterion)

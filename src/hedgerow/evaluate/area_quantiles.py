@@ -4,13 +4,13 @@ Both methods treat the areas one by one. A record is in one area, so every area 
 whole price. They run under seeds on public tables; their floating-point draws are no release.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.branching import Quantiles
 from hedgerow.evaluate.baselines import LeafNoise
@@ -67,7 +67,7 @@ def values_at(below: Int64, edges: Float64, rank: float) -> Float64:
     return np.where(total > 0, edges[bin_] + (edges[bin_ + 1] - edges[bin_]) * part, np.nan)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistogramsAlone:
     """Noise on the bins of each area, and the quantiles of what is left of its counts.
 
@@ -111,7 +111,8 @@ class HistogramsAlone:
         Raises:
             TableError: too many cells, or the last axis is not numeric.
         """
-        edges, finest = ranges_of(counts.tree.axes[-1]).edges, counts.tree.finest
+        edges = ranges_of(counts.tree.axes[-1]).edges
+        finest = counts.tree.finest
         noise = LeafNoise(counts.tree, self.budget, self.neighbours, DiscreteGaussian)
         noisy = dict(noise.released(counts, bits))[finest].values
         noisy = np.maximum(noisy, 0) if self.clipped else noisy
@@ -123,7 +124,7 @@ class HistogramsAlone:
         return np.stack([values_at(below, edges, rank) for rank in ranks], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantilesAlone:
     """Each quantile of each area for itself, by an exponential mechanism over the bins' edges.
 
@@ -171,7 +172,8 @@ class QuantilesAlone:
         Raises:
             TableError: the last axis is not numeric.
         """
-        edges, below = ranges_of(counts.tree.axes[-1]).edges, cumulative_by_area(counts)
+        edges = ranges_of(counts.tree.axes[-1]).edges
+        below = cumulative_by_area(counts)
         drawn = np.empty((len(below), len(self.quantiles.ranks)))
         for k, (rank, rate) in enumerate(zip(self.quantiles.ranks, self.rates, strict=True)):
             away = np.abs(below - float(rank) * below[:, -1:])

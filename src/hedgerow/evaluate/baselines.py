@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels, some_of
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, PlanError, TableError
 from hedgerow.estimate.families.chebyshev import Chebyshev
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -54,7 +55,7 @@ def _noisy_cells(counts: Counts, levels: Levels, noise: Mechanism, bits: Bits) -
     return noisy
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LeafNoise:
     """The whole budget on the leaves; coarser counts are sums; nothing is projected.
 
@@ -70,7 +71,8 @@ class LeafNoise:
 
     def __post_init__(self) -> None:
         check_leaves(self.tree)
-        changes, worst = [self.neighbours.changes(self.tree.depth)], self.neighbours.is_worst
+        changes = [self.neighbours.changes(self.tree.depth)]
+        worst = self.neighbours.is_worst
         profile = calibrate(self.mechanism, self.budget, [Fraction(1)], changes, is_worst=worst)
         object.__setattr__(self, "noise", profile.uses[0].noise)
 
@@ -84,7 +86,8 @@ class LeafNoise:
 
     def released(self, counts: Counts, bits: Bits) -> Released:
         """Yield all cells of every cuboid."""
-        tree, given = counts.tree, counts.tree.finest
+        tree = counts.tree
+        given = counts.tree.finest
         leaves = _noisy_cells(counts, given, self.noise, bits).reshape(tree.sizes(given))
         for levels in reversed(tree.chain):
             leaves, given = sum_to_cuboid(tree, leaves, levels, given), levels
@@ -101,7 +104,8 @@ def stability_histogram(counts: Counts, bits: Bits, *, budget: EpsilonDelta) -> 
     for one record a unit and a public total, which is not used. Coarser cells are sums and miss
     what was dropped.
     """
-    noise, cut = DiscreteLaplace(2 / budget.epsilon), stability_cut(budget)
+    noise = DiscreteLaplace(2 / budget.epsilon)
+    cut = stability_cut(budget)
     noisy = np.empty(len(counts.values), dtype=np.int64)
     noise.draw(bits.stream(*counts.tree.finest), 0, noisy)
     noisy += counts.values
@@ -114,7 +118,7 @@ def stability_cut(budget: EpsilonDelta) -> int:
     return math.ceil(1 + 2 * math.log(2 / budget.delta) / budget.epsilon)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class StabilityHistogram:
     """The stability histogram; coarser counts are sums of what is left.
 
@@ -153,7 +157,7 @@ class StabilityHistogram:
         return of_leaves(stability_histogram(counts, bits, budget=self.for_one_replaced()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class IndependentNoise:
     """The noisy counts of all nodes as they are: unbiased, sometimes negative, not consistent.
 
@@ -192,13 +196,14 @@ class IndependentNoise:
         """Yield the noisy counts of every cuboid."""
         for levels in self.plan.levels:
             source = self.plan.repeats.get(levels, levels)
-            noise, given = self.plan.noise.get(source), CuboidCounts.true(counts, levels)
+            noise = self.plan.noise.get(source)
+            given = CuboidCounts.true(counts, levels)
             if noise is not None:
                 given = CuboidCounts(None, _noisy_cells(counts, source, noise, bits))
             yield levels, given
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clipped:
     """The ℓ2 projection of noisy counts that were clipped at 0 first (Ko et al., program (8)).
 

@@ -1,4 +1,4 @@
-"""Pictures of errors against the truth: beside the forecast, and of several releases.
+"""A picture of errors against the truth, beside the forecast.
 
 Confidential where the table is.
 """
@@ -13,16 +13,13 @@ import polars as pl
 from hedgerow.errors import ReleaseError
 from hedgerow.picture import (
     BLUE,
-    COLOURS,
     GREEN,
     GREY,
     INK,
-    MARKS,
     MUTE,
     OCHRE,
     figure_for,
     label_rows,
-    row_names,
     rows_height,
     scale_errors,
     scale_shares,
@@ -39,12 +36,6 @@ PANELS = (
     ("max_error", "max_95", "Largest error"),
 )
 """What was measured, what was forecast of it, and how both are called."""
-METHODS_WIDTH = 11.0
-METRICS = {
-    "rmse": "Typical error (RMSE)",
-    "max_error": "Largest error",
-    "false_discovery_rate": "Wrongly above 0",
-}
 
 
 def picture_of_errors(
@@ -69,7 +60,8 @@ def picture_of_errors(
     """
     check_outside(Path(path), "the picture")
     rows = some_rows(len(errors))
-    names, unit = names_of(plan, [plan.levels[row] for row in rows]), unit_of(plan)
+    names = names_of(plan, [plan.levels[row] for row in rows])
+    unit = unit_of(plan)
     drawn = f" {len(rows)} of {len(plan.levels)} cuboids are drawn."
     errors, more = errors[rows], drawn if len(rows) < len(plan.levels) else ""
     expected = errors.select("cuboid").join(
@@ -169,40 +161,3 @@ def _marks(*, covers: bool) -> Marks:
         "wrongly 0": {"marker": "s", "color": GREEN, "mfc": "white", "mew": 1.6},
     }
     return marks_of(looks)
-
-
-def picture_of_methods(
-    errors: Mapping[str, pl.DataFrame], path: Path, *, title: str, about: str
-) -> None:
-    """Draw errors of several releases of one public table, a mark a release, a row a cuboid.
-
-    Args:
-        errors: for each name, of five at most, a frame of
-            `hedgerow.evaluate.metrics.error_by_cuboid`.
-        path: PNG, SVG or PDF, outside every release.
-        title: of the table.
-        about: what was released how, in a sentence.
-
-    Raises:
-        ReleaseError: matplotlib is not installed, or the file cannot be written there.
-    """
-    check_outside(Path(path), "the picture")
-    names = row_names(next(iter(errors.values()))["cuboid"])
-    size = METHODS_WIDTH, rows_height(names) + 0.35
-    with figure_for(path, size, ReleaseError) as figure:
-        write_heading(figure, title, about)
-        panels = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
-        for axes, (metric, words) in zip(panels, METRICS.items(), strict=True):
-            for (name, frame), colour, mark in zip(errors.items(), COLOURS, MARKS, strict=False):
-                axes.plot(
-                    frame[metric], range(len(names)), mark, color=colour, mfc="none", mew=1.8,
-                    clip_on=False, label=name if axes is panels[0] else None,
-                )  # fmt: skip
-            if metric == "false_discovery_rate":
-                scale_shares(axes)
-            else:
-                scale_errors(axes, [value for frame in errors.values() for value in frame[metric]])
-                axes.set_xlabel("records")
-            label_rows(axes, names, written=axes is panels[0])
-            axes.set_title(words)
-        figure.legend(loc="outside lower left", ncols=5)

@@ -50,14 +50,17 @@ def simulated_releases(
     """
     RUNS(runs)
     check_estimator(estimator, plan)
-    own, counts = plan_over(plan, prior.counts), prior.counts
+    own = plan_over(plan, prior.counts)
+    counts = prior.counts
     check_numbered(own.tree)
     setting = Setting("prior", own, estimator, workers=core_count())
-    cuboids, worst = tuple(sorted(own.levels, key=fineness)), sums_off_the_chain(own)["cuboid"]
+    cuboids = tuple(sorted(own.levels, key=fineness))
+    worst = sums_off_the_chain(own)["cuboid"]
     named = map(own.tree.named, worst.head(MOST_SHOWN))
     sums = [levels for levels in named if levels is not None]
     tally = Tally.of_seeds(counts, setting, (*cuboids, *sums), range(seed, seed + runs), sums)
-    rows, along = list(tally.rows()), cuboids == own.tree.chain
+    rows = list(tally.rows())
+    along = cuboids == own.tree.chain
     errors = pl.DataFrame(rows[: len(cuboids)]).select(COLUMNS if along else COLUMNS[1:])
     ends = (tally.sums[levels].ends() or (None, None) for levels in sums)
     off = [

@@ -9,14 +9,13 @@ a release are due see `hedgerow.evaluate.share_intervals`.
 import heapq
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, int64_zeros
-from hedgerow.declared import Real, Whole, check_fields
+from hedgerow.arrays import Float64, Int64, float64, int64_zeros
+from hedgerow.declared import Real, Whole, check_fields, frozen
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import LARGEST_DOUBLE
@@ -58,7 +57,7 @@ def _row(counts: Int64, seats: int) -> Int64:
         given[:] = 1  # all priorities are 0: every further seat is a tie
         given[0] += seats - len(counts)
         return given
-    _certain(counts.astype(np.float64), seats, given)
+    _certain(float64(counts), seats, given)
     _compete(counts, seats - int(given.sum()), given)
     return given
 
@@ -100,7 +99,8 @@ def _compete(counts: Int64, left: int, given: Int64) -> None:
 
     def ranked(area: int) -> tuple[Fraction, int]:
         # lower for a higher priority: minus the square of the priority
-        count, held = int(counts[area]), int(given[area])
+        count = int(counts[area])
+        held = int(given[area])
         return Fraction(-count * count, held * (held + 1)), area
 
     waiting = list(map(ranked, range(len(counts))))
@@ -156,12 +156,12 @@ class WeightedRule(ABC):
     def allocate(self, counts: Int64, amount: float) -> Float64:
         """Return the amount by weight, 0 where all weights are 0; see `Rule.allocate`."""
         _check(counts, amount)
-        real = counts.astype(np.float64)
+        real = float64(counts)
         weights = self.weights(real, real.sum(axis=-1, keepdims=True))
         return amount * _parts(weights, weights.sum(axis=-1, keepdims=True))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proportional(WeightedRule):
     """W(P) = P: shares are parts of the population."""
 
@@ -172,7 +172,7 @@ class Proportional(WeightedRule):
         return _parts(counts, total)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Logarithmic(WeightedRule):
     """W(P) = log(1 + P): favours small areas (Ko et al., Section 5.1)."""
 
@@ -183,7 +183,7 @@ class Logarithmic(WeightedRule):
         return np.log1p(np.maximum(_parts(counts, total), _LEAST_PART))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quadratic(WeightedRule):
     """W(P) = P²: favours large areas (Ko et al., Section 5.1)."""
 
@@ -194,7 +194,7 @@ class Quadratic(WeightedRule):
         return np.square(_parts(counts, total))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Above(WeightedRule):
     """Areas with more than ``threshold`` records share the amount, by whole count or equally.
 
@@ -214,11 +214,11 @@ class Above(WeightedRule):
         """Return 1 or P for eligible areas, 0 for others."""
         eligible = counts > self.threshold
         if self.equally:
-            return eligible.astype(np.float64)
+            return float64(eligible)
         return np.where(eligible, _parts(counts, total), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seats:
     """The amount is a whole number of seats; see `huntington_hill`."""
 
@@ -228,7 +228,7 @@ class Seats:
         """Return the seats; see `Rule.allocate`."""
         _check(counts, amount)
         seats = int(amount) if amount == int(amount) else amount
-        return huntington_hill(counts, SEATS(seats)).astype(np.float64)
+        return float64(huntington_hill(counts, SEATS(seats)))
 
 
 def _parts(counts: Float64, total: Float64) -> Float64:

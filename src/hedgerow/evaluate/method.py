@@ -1,17 +1,17 @@
 """The methods that a simulation compares: each releases a table with given random bits."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
-import polars as pl
 
 from hedgerow.arrays import Codes, Int64, Levels, among, int64_zeros, rises
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, TableError
-from hedgerow.estimate.cube.shape import fineness, sum_along
+from hedgerow.estimate.cube.shape import sum_along
 from hedgerow.estimate.estimator import Estimator
-from hedgerow.evaluate.metrics import errors_of_cells, true_cells, with_depths
+from hedgerow.evaluate.metrics import true_cells
 from hedgerow.limits import MOST_NUMBERED
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -26,7 +26,7 @@ from hedgerow.tables.tree import Tree, cell_codes, cell_numbers
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CuboidCounts:
     """Counts of a cuboid: sparse (all other cells being 0) or dense.
 
@@ -144,22 +144,6 @@ def of_leaves(counts: Counts) -> Released:
     return ((levels, CuboidCounts.true(counts, levels)) for levels in counts.tree.chain)
 
 
-def error_of_released(counts: Counts, released: Released) -> pl.DataFrame:
-    """Return the frame of `hedgerow.evaluate.metrics.error_by_cuboid` for counts of cuboids.
-
-    Args:
-        counts: the truth.
-        released: what is compared with it.
-    """
-    tree, by_cuboid = counts.tree, dict(released)
-    cuboids, rows = sorted(by_cuboid, key=fineness), []
-    for levels in cuboids:
-        true = CuboidCounts.true(counts, levels)
-        _, given, exact = align_cells(by_cuboid[levels], true, tree.cells(levels))
-        rows.append(errors_of_cells(tree, levels, given, exact))
-    return with_depths(tree, cuboids, rows)
-
-
 class Releasing(Protocol):
     """Whatever can release a table again and again."""
 
@@ -203,7 +187,7 @@ FACTS = ("budget", "mechanism", "allocation", "measure", "estimator")
 """The columns of `Method.facts`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Setting:
     """Hedgerow's pass under a plan.
 

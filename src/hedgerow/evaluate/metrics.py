@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import FloatPair, Int64, Levels
+from hedgerow.arrays import FloatPair, Int64, Levels, float64
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, HIGH, LOW
 from hedgerow.release.release import Release
@@ -63,9 +63,11 @@ def errors_of(given: Int64, true: Int64, cells: float) -> dict[str, float]:
     released as positive that are truly 0; ``false_negative_rate``: the share of the truly positive
     cells that are not released as positive (Boninsegna & Silvestri, Section 5).
     """
-    error, shown, there = np.abs(given - true), given > 0, true > 0
+    error = np.abs(given - true)
+    shown = given > 0
+    there = true > 0
     return {
-        "rmse": math.sqrt(np.square(error.astype(np.float64)).sum() / cells),
+        "rmse": math.sqrt(np.square(float64(error)).sum() / cells),
         "mae": float(error.sum(dtype=np.float64) / cells),
         "max_error": error.max(initial=0).item(),
         "false_discovery_rate": float((shown & ~there).sum() / max(int(shown.sum()), 1)),
@@ -109,7 +111,8 @@ def rows_beside_forecast(
     where it is null, and ratios where counts are exact. ``covered`` is the share of the intervals
     of each cuboid that hold the true count (`hedgerow.evaluate.metrics.coverage`).
     """
-    rows, of_cuboid = [], {row["cuboid"]: row for row in expected.iter_rows(named=True)}
+    rows = []
+    of_cuboid = {row["cuboid"]: row for row in expected.iter_rows(named=True)}
     for row, measured in zip(error_rows(errors), errors.iter_rows(named=True), strict=True):
         depth, cuboid, _, _, largest, discovered, lost = row
         predicted = of_cuboid[cuboid]
@@ -184,7 +187,8 @@ def _cells(counts: Counts, release: Release, levels: Levels) -> tuple[Int64, Int
 def _released(release: Release, levels: Levels) -> tuple[pl.DataFrame, bool]:
     """Return all cells of a cuboid, and True; or those that are listed, some of many, and False."""
     tree = release.plan.tree
-    name, cells = tree.name_of(levels), tree.cells(levels)
+    name = tree.name_of(levels)
+    cells = tree.cells(levels)
     listed = release.level(name)
     if len(listed) == cells:
         return listed, True
@@ -200,11 +204,12 @@ def _bands(true: Int64, given: Int64, ends: Ends | None, possible: int) -> Itera
     """Yield the errors of each band that has cells, from 0 up."""
     starts = np.array([0, *(10**k for k in range(HIGHEST_POWER + 1))])
     band = np.searchsorted(starts, true, side="right") - 1
-    cells = np.bincount(band, minlength=len(starts)).astype(np.float64)
+    cells = float64(np.bincount(band, minlength=len(starts)))
     cells[0] += float(possible) - len(true)  # truly 0, and released so
     for number in np.flatnonzero(cells).tolist():
         within = band == number
-        held, most = {}, None if number > HIGHEST_POWER else int(starts[number + 1]) - 1
+        held = {}
+        most = None if number > HIGHEST_POWER else int(starts[number + 1]) - 1
         if ends is not None:
             low, high = (end[within] for end in ends)
             inside = (low <= true[within]) & (true[within] <= high)  # never without an interval

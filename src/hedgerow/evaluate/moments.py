@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.arrays import Float64, int64_zeros
+from hedgerow.arrays import Float64, float64, int64_zeros
 from hedgerow.evaluate.method import CuboidCounts, align_cells
 from hedgerow.evaluate.metrics import errors_of
 from hedgerow.limits import MOST_CELLS_OF_RUNS, MOST_SUMS_OF_RUNS
@@ -58,15 +58,18 @@ class ErrorSums:
         """
         if self._full:
             return None
-        gram, group = np.zeros((len(self._sums),) * 2), np.arange(self.runs) % len(self._sums)
+        gram = np.zeros((len(self._sums),) * 2)
+        group = np.arange(self.runs) % len(self._sums)
         for g, h in zip(*np.tril_indices(len(gram)), strict=True):  # sums over cells of products
             _, one, other = align_cells(self._sums[g], self._sums[h], self.cells)
-            gram[g, h] = gram[h, g] = np.dot(one.astype(np.float64), other.astype(np.float64))
-        sizes, parts = np.bincount(group).astype(np.float64), np.bincount(group, squares)
+            gram[g, h] = gram[h, g] = np.dot(float64(one), float64(other))
+        sizes = float64(np.bincount(group))
+        parts = np.bincount(group, squares)
         whole = _both(gram.sum(), parts.sum(), self.runs, self.cells)
         errors = np.full(2, np.nan)
         if self.runs > 2:
-            left, groups = gram.sum() - 2 * gram.sum(axis=1) + gram.diagonal(), len(gram)
+            left = gram.sum() - 2 * gram.sum(axis=1) + gram.diagonal()
+            groups = len(gram)
             without = np.array(_both(left, parts.sum() - parts, self.runs - sizes, self.cells))
             errors = np.sqrt((groups - 1) * without.var(axis=1))
         return dict(zip(MOMENTS, (*whole, *errors.tolist()), strict=True))
@@ -82,13 +85,15 @@ class ErrorSums:
         whole = CuboidCounts(nothing, nothing)
         for sums in self._sums:
             whole = whole.plus(sums, self.cells)
-        highest, lowest = int(whole.values.max(initial=0)), int(whole.values.min(initial=0))
+        highest = int(whole.values.max(initial=0))
+        lowest = int(whole.values.min(initial=0))
         return highest / self.runs, lowest / self.runs
 
 
 def _both(squared_sums: Any, squares: Any, runs: Any, cells: int) -> tuple[Any, Any]:
     """Return bias² and variance from Σ_c (Σ_r e)² and Σ_rc e², of one sample or of several."""
-    mean_square, raw = squares / (runs * cells), squared_sums / (runs * runs * cells)
+    mean_square = squares / (runs * cells)
+    raw = squared_sums / (runs * runs * cells)
     variance = (mean_square - raw) * runs / (runs - 1)
     return raw - variance / runs, variance
 
@@ -119,7 +124,8 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
       records².
     """
     number, counts, exact = align_cells(given, true, cells)
-    errors, positive = counts - exact, exact > 0
+    errors = counts - exact
+    positive = exact > 0
     shown = np.maximum(counts, 0)
     totals = float(shown.sum()), float(exact.sum())
     variation = float(totals[0] != totals[1])
@@ -132,6 +138,6 @@ def score(given: CuboidCounts, true: CuboidCounts, cells: int) -> tuple[list[flo
     until = 1 if number is None else np.diff(number, append=cells)  # no error before the next cell
     cumulative = float((np.cumsum(errors, dtype=np.float64) ** 2 * until).sum() / cells)
     figures = errors_of(counts, exact, cells)
-    mse = np.square(errors.astype(np.float64)).sum() / cells
+    mse = np.square(float64(errors)).sum() / cells
     listed = [figures[name] for name in SCORES[1:5]]
     return [mse, *listed, variation, *relative, cumulative], CuboidCounts(number, errors)

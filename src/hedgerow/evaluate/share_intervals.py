@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, FloatPair, Levels
+from hedgerow.arrays import Float64, FloatPair, Levels, int64
 from hedgerow.declared import Real
 from hedgerow.errors import EstimateError, ReleaseError
 from hedgerow.estimate.intervals import Confidence
@@ -76,7 +76,7 @@ def share_intervals(
         if isinstance(rule, Above) and rule.equally:
             ends = equal_parts(rule.threshold, nodes.estimate, errors, confidence)
         elif isinstance(rule, Seats):
-            whole = np.maximum(np.rint(nodes.estimate - errors), 0).astype(np.int64)
+            whole = int64(np.maximum(np.rint(nodes.estimate - errors), 0))
             ends = _middle(rule.allocate(whole, amount) / amount, rank)
         else:
             ends = _ends(rule, nodes.estimate - errors, nodes.estimate, rank)
@@ -95,10 +95,12 @@ def share_intervals(
 
 def _levels_of(release: Release, level: str) -> Levels:
     """Return the cuboid of a name, or raise where it is none or a column would be named twice."""
-    plan, tree = release.plan, release.plan.tree
+    plan = release.plan
+    tree = release.plan.tree
     levels = tree.named(level)
     if levels is None or levels not in plan.by_levels:
-        names, of_axis = ", ".join(plan.cuboids), axis_level(tree, level)
+        names = ", ".join(plan.cuboids)
+        of_axis = axis_level(tree, level)
         if of_axis is None and levels is None:
             raise ReleaseError(f"no level is called {level!r}; there are {names}")
         what = "" if of_axis is None else f" (a level of axis {of_axis[0]!r} alone)"
@@ -178,7 +180,8 @@ def equal_parts(
             mirror image.
         confidence: of one interval.
     """
-    draws, missed = len(errors), 1 - confidence.coverage
+    draws = len(errors)
+    missed = 1 - confidence.coverage
     fewest, most = sorted(eligible(threshold, estimate, errors, COUNT_PART * missed))
     rank = _rank_from_largest((1 - COUNT_PART) * missed / 2, draws)
     half_width = np.partition(errors, draws - rank, axis=0)[draws - rank]
@@ -196,7 +199,8 @@ def eligible(threshold: int, estimate: Float64, errors: Float64, missed: float) 
     """
     rank = _rank_from_largest(missed / (2 * len(WIDTHS)), len(errors))
     deviation = errors.std(axis=0)
-    fewest, most = 0, len(estimate)
+    fewest = 0
+    most = len(estimate)
     for width in WIDTHS:
         half_width = width * deviation
         astray = np.sort((errors > half_width).sum(axis=1))[len(errors) - rank]

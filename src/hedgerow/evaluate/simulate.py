@@ -116,7 +116,8 @@ def _compared(counts: Counts, settings: Sequence[Method]) -> CuboidList:
 
 def left_out(counts: Counts, settings: Sequence[Method]) -> dict[str, list[str]]:
     """Return for each setting that has some the cuboids that no table of it contains, by name."""
-    tree, compared = counts.tree, _compared(counts, settings)
+    tree = counts.tree
+    compared = _compared(counts, settings)
     cuboids_of = {
         setting.name: [tree.name_of(k) for k in compared if table_of(setting, tree, k) is None]
         for setting in settings
@@ -213,7 +214,9 @@ class Tally:
 
     def _errors(self, method: Releasing, bits: Bits, run: int) -> Counted:
         """Release the table once, keep the scores, and return the errors of each cuboid."""
-        tree, errors, start = self.counts.tree, dict[Levels, CuboidCounts](), time.perf_counter()
+        tree = self.counts.tree
+        errors = {}
+        start = time.perf_counter()
         released = dict(method.released(self.counts, bits))
         self.seconds[run] = time.perf_counter() - start
         for place, (levels, true) in enumerate(self.truth.items()):
@@ -231,9 +234,11 @@ class Tally:
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Yield for each cuboid the estimates and Monte Carlo errors of `METRICS`."""
-        runs, tree = len(self.seconds), self.counts.tree
+        runs = len(self.seconds)
+        tree = self.counts.tree
         for t, levels in enumerate(self.truth):
-            cells, columns = tree.cells(levels), dict(zip(SCORES, self.scores[:, t].T, strict=True))
+            cells = tree.cells(levels)
+            columns = dict(zip(SCORES, self.scores[:, t].T, strict=True))
             row: dict[str, object] = {
                 "runs": runs, "depth": tree.depth_at(levels),
                 "cuboid": tree.name_of(levels), "cells": float(cells),
@@ -241,7 +246,8 @@ class Tally:
             if len(tree.axes) > 1:
                 del columns["cumulative_mse"]
             for name, values in (columns | {"seconds": self.seconds}).items():
-                mean, error = float(values.mean()), float(values.std(ddof=1) / math.sqrt(runs))
+                mean = float(values.mean())
+                error = float(values.std(ddof=1) / math.sqrt(runs))
                 if name.endswith("mse"):
                     mean = math.sqrt(mean)
                     error = error / (2 * mean) if mean else 0.0

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.evaluate.error_picture import Marks, marks_of
 from hedgerow.evaluate.simulate import METRICS
@@ -81,7 +82,8 @@ def metric_rows(errors: pl.DataFrame, metric: str) -> Rows:
 
 
 def _word(row: Mapping[str, float | None], metric: str, least: float | None) -> str:
-    value, error = row[metric], row[f"{metric}_error"]
+    value = row[metric]
+    error = row[f"{metric}_error"]
     if value is None or error is None:
         return "-"
     mark = "*" if value == least and (value or error) else " "
@@ -120,7 +122,7 @@ WIDE, MANY_DECADES = 4, 100
 """Ratios of largest to least from which an axis is logarithmic, and has ticks at powers of ten."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableWords:
     """What a picture calls a table.
 
@@ -218,7 +220,8 @@ def _draw(axes: Any, part: pl.DataFrame, metric: str, look: tuple[list[str], Col
     names, colours = look
     rows = enumerate(part.select("setting", "estimator", "measure").rows())
     for row, (setting, estimator, measure) in rows:
-        marker, colour = "s" if measure == "all" else "o", colours[estimator]
+        marker = "s" if measure == "all" else "o"
+        colour = colours[estimator]
         axes.errorbar(
             values[row], names.index(setting), xerr=bars[row], color=colour, markersize=4.5,
             marker=marker, elinewidth=1.2,

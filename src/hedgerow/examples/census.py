@@ -1,14 +1,14 @@
 """A synthetic census over its geography, and the same by age and sex as well."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64, int64_zeros
+from hedgerow.arrays import Float64, Int64, float64, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
     free,
@@ -69,12 +69,13 @@ def age_names() -> list[str]:
 
 def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl.DataFrame]:
     """Yield codes of block, age and sex with how many people, some blocks at a time."""
-    ages, sexes = pl.Series("age", age_names()), pl.Series("sex", SEXES)
+    ages = pl.Series("age", age_names())
+    sexes = pl.Series("sex", SEXES)
     inhabited = np.flatnonzero(population)
     for first in range(0, len(inhabited), BLOCKS_A_PART):
         part = inhabited[first : first + BLOCKS_A_PART]
         # shares of age × sex: float64 (blocks, ages × sexes), around one middle age a block
-        years = np.diff([*EDGES, 95]).astype(np.float64)
+        years = float64(np.diff([*EDGES, 95]))
         middle = np.asarray(EDGES) + years / 2
         pull = years * (
             0.15 + np.exp(-(((middle - rng.normal(38, 14, size=(len(part), 1))) / 22) ** 2))
@@ -90,7 +91,7 @@ def _people(rng: Generator, blocks: pl.Series, population: Int64) -> Iterator[pl
 STATE_CODES = [code for code in range(1, 57) if code not in {3, 7, 14, 43, 52}]  # as in FIPS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CensusSize:
     """How many areas at each level, how many people live in them, and whether by age and sex."""
 
@@ -143,9 +144,11 @@ def write_census(directory: Path, size: str = "small") -> Path:
     frames = [areas, *map(pl.DataFrame, lists.values())]
     for frame, path in zip(frames, files, strict=False):
         frame.write_parquet(path)
-    title, text = "A census over its geography", _CENSUS
+    title = "A census over its geography"
+    text = _CENSUS
     if chosen.crossed:
-        title, text = "A census by block, age and sex", _PEOPLE
+        title = "A census by block, age and sex"
+        text = _PEOPLE
         parts = _people(rng, areas["block"], population)
     else:
         rows = areas.with_columns(population=population)
@@ -165,6 +168,7 @@ def _blocks(rng: Generator, size: CensusSize) -> tuple[pl.DataFrame, Int64]:
     county_of = parents_of(rng, size.counties, size.tracts, sigma=1.2)
     tract_of = parents_of(rng, size.tracts, size.blocks, sigma=0.6)
     states = np.array(STATE_CODES[: size.states])
-    counties, tracts = ("county", state_of, 5, 1, 3), ("tract", county_of, 11, 100, 200)
+    counties = ("county", state_of, 5, 1, 3)
+    tracts = ("tract", county_of, 11, 100, 200)
     blocks = ("block", tract_of, 15, 1_000, 1_001)
     return nested_codes("state", states, 2, counties, tracts, blocks), tract_of

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int64, IntTriple, starts_among, sums_before
+from hedgerow.arrays import Float64, Int64, IntTriple, int64, starts_among, sums_before
+from hedgerow.declared import frozen
 from hedgerow.examples.files import (
     SEED,
     codes_of,
@@ -93,14 +93,15 @@ def _drawn(
     trips: Int64,
 ) -> Int64:
     """Return a section of the municipality for each trip: int64 (all trips)."""
-    low, high = running[start[municipality]], running[start[municipality + 1]]
+    low = running[start[municipality]]
+    high = running[start[municipality + 1]]
     spot = np.repeat(low, trips) + rng.random(int(trips.sum())) * np.repeat(high - low, trips)
     section = np.searchsorted(running, spot, side="right") - 1
     # a spot may be rounded up to the next municipality's first section
-    return np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)).astype(np.int64)
+    return int64(np.minimum(section, np.repeat(start[municipality + 1] - 1, trips)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommutingSize:
     """How many areas at each level, pairs with any trip between municipalities, and trips.
 
@@ -136,10 +137,12 @@ def write_commuting(directory: Path, size: str = "small") -> Path:
     areas, spot = _municipalities(rng, chosen)
     people = rng.lognormal(sigma=1.5, size=chosen.municipalities)
     whole = _trips(rng, spot, people, chosen)
-    parts, title = iter([whole]), "Trips to work over origin × destination"
+    parts = iter([whole])
+    title = "Trips to work over origin × destination"
     if chosen.sections:
         areas, first = draw_sections(rng, areas, people, chosen)
-        parts, title = _flows(rng, first, whole), "Trips to work between census sections"
+        parts = _flows(rng, first, whole)
+        title = "Trips to work between census sections"
     areas.write_parquet(listed)
     origins, destinations = (
         areas.rename({name: f"{end}_{name}" for name in areas.columns}) for end in "od"
@@ -216,4 +219,4 @@ def _trips(rng: Generator, spot: Spots, people: Float64, size: CommutingSize) ->
     # Half of what is left after one trip a pair stays at home.
     share = np.where(at_home, 0.5 * pull / pull[at_home].sum(), 0.5 * pull / pull[~at_home].sum())
     trips = 1 + rng.multinomial(size.trips - len(chosen), share / share.sum())
-    return origin, destination, trips.astype(np.int64)
+    return origin, destination, int64(trips)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from hedgerow.arrays import Float64, Int64, runs
+from hedgerow.arrays import Float64, Int64, int64, runs
 from hedgerow.declared import either
 from hedgerow.errors import SpecError
 from hedgerow.release.directory.manifest import check_outside
@@ -159,7 +159,7 @@ def write_incomes(directory: Path, size: str = "small") -> Path:
     file, table = free(directory, "release.toml", "incomes.parquet")
     rng = np.random.default_rng(SEED)
     earned = rng.lognormal(np.log(34_000), 0.65, households)
-    income = np.where(rng.random(households) < 0.02, 0.0, earned).astype(np.int64)
+    income = int64(np.where(rng.random(households) < 0.02, 0.0, earned))
     pl.DataFrame({"household": np.arange(1, households + 1), "income": income}).write_parquet(table)
     write_release_file(file, "Incomes of households, their distribution", _INCOMES, _CHOICES)
     return file

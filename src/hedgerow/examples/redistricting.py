@@ -217,7 +217,8 @@ def write_redistricting(
     cube = _CUBE.format(rho=rho_of(several=several), shares=GEOGRAPHY_SHARES[several])
     of_2020 = production_sections(several=several)
     tables = _TABLE + _PERSON + _PUBLIC, _TABLE + _MARGINALS + _PUBLIC
-    file, production = directory / "release.toml", directory / PRODUCTION
+    file = directory / "release.toml"
+    production = directory / PRODUCTION
     write_release_file(file, "A redistricting file", tables[0], cube)
     title = "A redistricting file with the marginals and shares of 2020"
     write_release_file(production, title, tables[1], of_2020, output="out_production")

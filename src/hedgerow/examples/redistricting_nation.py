@@ -4,7 +4,6 @@ Facilities and homes first, then the people in them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
@@ -13,6 +12,7 @@ import polars as pl
 from numpy.random import Generator
 
 from hedgerow.arrays import Bool, Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.examples.census import STATE_CODES
 from hedgerow.examples.files import SEED, families_by, nested_codes, parents_of
 
@@ -26,7 +26,7 @@ WITH_PEOPLE = 0.61
 """The share of blocks in which somebody lives, as in 2020."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RedistrictingSize:
     """How many areas at each level, and how many people live in them."""
 
@@ -38,7 +38,7 @@ class RedistrictingSize:
     people: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Geography:
     """Which area lies in which.
 
@@ -96,7 +96,7 @@ HISPANIC = ["no", "yes"]
 ROWS_AT_ONCE = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quarters:
     """A kind of group quarters: how many blocks have it, how large it is, who lives there.
 
@@ -162,7 +162,7 @@ def draw_residents(rng: Generator, places: Geography, people: int) -> pl.DataFra
     """
     inhabited = np.flatnonzero(places.inhabited)
     with_homes = places.inhabited.copy()
-    parts = list[pl.DataFrame]()
+    parts = []
     for number, kind in enumerate(QUARTERS.values(), start=1):
         count = max(1, rng.poisson(kind.blocks * people / 1e6))
         block = np.sort(rng.choice(inhabited, min(count, len(inhabited) // 10), replace=False))
@@ -210,7 +210,8 @@ def draw_people(
         own = rng.lognormal(sigma=varies * UNEVEN, size=(areas, len(GROUPS)))
         shares = shares * own if above is None else (shares * own)[above]
     minors = np.array([0.0, *(kind.minors for kind in QUARTERS.values())])
-    blocks, texts = places.areas["block"], [pl.Series(w, dtype=pl.Categorical) for w in WORDS]
+    blocks = places.areas["block"]
+    texts = [pl.Series(w, dtype=pl.Categorical) for w in WORDS]
     for part in residents.filter(pl.col("people") > 0).iter_slices(ROWS_AT_ONCE):
         block, kind, _, people = (column.to_numpy() for column in part)
         young = np.where(kind == 0, rng.beta(8, 28, len(part)), minors[kind])

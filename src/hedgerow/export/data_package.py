@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     labels_of,
@@ -30,7 +30,7 @@ DESCRIPTOR = "datapackage.json"
 LONGEST_NAME = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataPackage:
     """A directory of CSV files with ``datapackage.json``, as Frictionless Data describes them.
 
@@ -70,7 +70,7 @@ class DataPackage:
             package.to_json(str(folder / DESCRIPTOR))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Files:
     """The CSV files of a package, written below a folder."""
 
@@ -81,14 +81,18 @@ class _Files:
     def lists(self) -> list[Json]:
         """Write the list of each level of each axis, and its names; return what describes them."""
         (self.folder / "domain").mkdir()
-        lists, names = list[Json](), list[Json]()
+        lists, names = [], []
         for axis, level in ((a, level) for a in self._axes for level in range(1, a.depth + 1)):
-            name, codes, words = self._name(axis, level), axis.keys(level), self._words(axis, level)
-            path, own = f"domain/{name}.csv", codes.columns
+            name = self._name(axis, level)
+            codes = axis.keys(level)
+            words = self._words(axis, level)
+            path = f"domain/{name}.csv"
+            own = codes.columns
             keys = [self._reference(axis, level - 1)] if level > 1 else []
             lists.append(self._resource(axis.paths(level), name, path, words, own, keys))
             if axis.names_of(level) is not None:
-                frame, path = axis.with_names(codes).drop_nulls(), f"domain/{name}.names.csv"
+                frame = axis.with_names(codes).drop_nulls()
+                path = f"domain/{name}.names.csv"
                 key, words = [self._reference(axis, level)], f"{words}: names"
                 names.append(self._resource(frame, f"{name}.names", path, words, own, key))
         return lists + names
@@ -181,7 +185,8 @@ _TYPES: dict[Any, str] = {
 
 def _described(release: Release, share: TextByName | None) -> Json:
     """Return what a package says of itself."""
-    plan, said = release.plan, release.plan.description
+    plan = release.plan
+    said = release.plan.description
     licence = {"name": re.sub(r"[^-A-Za-z0-9._]+", "-", said.licence), "title": said.licence}
     if re.match(r"https?://\S+$", said.licence):
         licence = {"path": said.licence, "title": said.licence}

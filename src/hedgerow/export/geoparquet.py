@@ -6,7 +6,6 @@ measured of one, as it lies below a count of 0 and the plan measures survivors, 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, did_you_mean, shorten
 from hedgerow.export.released import (
     OF_SHARES,
@@ -38,13 +38,13 @@ from hedgerow.release.records import only_table
 from hedgerow.release.release import Release
 from hedgerow.tables.counts import label_nodes
 from hedgerow.tables.tree import Tree, cell_codes
-from hedgerow.text import Json, TextByName
+from hedgerow.text import TextByName
 
 GEOMETRY = "geometry"
 SUFFIXES = (".parquet", ".geoparquet")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GeoParquet:
     """One table as GeoParquet: the columns of `Release.level`, and a geometry for each row.
 
@@ -106,7 +106,7 @@ class GeoParquet:
             )
         # code → geometry; of rows without a code, which are no area of ours, none. Publishers
         # list areas that are no place ("no usual address") without a geometry: None.
-        shapes: Json = {}
+        shapes = {}
         for own, shape in zip(given.codes(key), given.geometry, strict=True):
             if own in shapes:
                 raise ReleaseError(f"the code {shorten(own, 40)!r} has two shapes in the shapes")
@@ -146,7 +146,8 @@ class GeoParquet:
                     f"{did_you_mean(name, there)}"
                 )
         shared = [name for name in codes if name in given]
-        column, key = self.column, self.key
+        column = self.column
+        key = self.key
         if column is None:
             among = shared if key is None else [key] if key in codes else codes
             column = among[-1] if among else ""

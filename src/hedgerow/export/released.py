@@ -121,7 +121,8 @@ def shared(plan: Plan, names: Iterable[str], share: TextByName | None) -> dict[s
     """
     if share is None:
         return dict.fromkeys(names, False)
-    of, told = Sums(plan, share).levels, set(label_columns(plan, share))
+    of = Sums(plan, share).levels
+    told = set(label_columns(plan, share))
     has = {
         name: all(k >= other for k, other in zip(levels, of, strict=True))
         and told < set(label_columns(plan, Sums.of(plan, levels).by))
@@ -188,12 +189,13 @@ def plain_names(names: Iterable[str], longest: int, taken: Iterable[str] = ()) -
         longest: letters of a plain name.
         taken: words that a plain name must not be, in lower case.
     """
-    names_of: dict[str, str] = {}
+    names_of = {}
     used = set(taken)
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "v"
         plain = plain if plain[0].isalpha() else f"v{plain}"
-        number, free = 1, plain[:longest]
+        number = 1
+        free = plain[:longest]
         while free.lower() in used:
             number += 1
             free = f"{plain[: longest - 1 - len(str(number))]}_{number}"

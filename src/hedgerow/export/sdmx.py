@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import column_labels, plain_names, statements
 from hedgerow.machine import library
@@ -60,7 +61,7 @@ _PERIOD = re.compile(
 """Periods of SDMX: 2021, 2021-08, 2021-Q1, 2021-W32, 2021-08-10, 2021-08-08/P7D, …."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sdmx:
     """A directory of SDMX: ``structure.xml`` (SDMX-ML 3.0) and ``data.csv`` (SDMX-CSV 2.0).
 
@@ -93,7 +94,8 @@ class Sdmx:
         """
         for name in ("pandas", "lxml"):
             library(name, "sdmx")
-        io, formats = library("pysdmx.io", "sdmx"), library("pysdmx.io.format", "sdmx").Format
+        io = library("pysdmx.io", "sdmx")
+        formats = library("pysdmx.io.format", "sdmx").Format
         with whole_or_not(output) as folder:
             made = _Structures(release, self.agency)
             io.write_sdmx(made.artefacts(), formats.STRUCTURE_SDMX_ML_3_0, str(folder / STRUCTURE))
@@ -138,7 +140,8 @@ class _Structures:
 
     def artefacts(self) -> list[Any]:
         """Return code lists, hierarchies, concepts, the structure and the flow."""
-        flows, said = library("pysdmx.model.dataflow", "sdmx"), self.release.plan
+        flows = library("pysdmx.model.dataflow", "sdmx")
+        said = self.release.plan
         lists = self._lists()
         concepts = self._concepts()
         scheme = library("pysdmx.model.concept", "sdmx").ConceptScheme(
@@ -200,7 +203,8 @@ class _Structures:
         for axis, dimension, ids in zip(self._axes, self.dimensions, self.ids, strict=True):
             items = [codes.Code(id=TOTAL, name="Total")]
             for level, own in enumerate(ids, start=1):
-                labels, given_names = axis.labels[level - 1], axis.names_of(level)
+                labels = axis.labels[level - 1]
+                given_names = axis.names_of(level)
                 names = repeat(None) if given_names is None else given_names
                 items += [
                     codes.Code(
@@ -226,7 +230,9 @@ class _Structures:
 
     def _hierarchy(self, a: int) -> Any:
         """Return the hierarchy of an axis, from the total down."""
-        codes, axis, name = library("pysdmx.model.code", "sdmx"), self._axes[a], self.dimensions[a]
+        codes = library("pysdmx.model.code", "sdmx")
+        axis = self._axes[a]
+        name = self.dimensions[a]
         described = self.release.plan.description
         level = None
         plain = plain_names(axis.levels, LONGEST_ID, {"total"})
@@ -255,8 +261,10 @@ class _Structures:
 
     def _concepts(self) -> list[Any]:
         """Return the concepts of dimensions, time, measures and the attribute, in this order."""
-        concepts, plan = library("pysdmx.model.concept", "sdmx"), self.release.plan
-        kinds, labels = concepts.DataType, column_labels(plan)
+        concepts = library("pysdmx.model.concept", "sdmx")
+        plan = self.release.plan
+        kinds = concepts.DataType
+        labels = column_labels(plan)
         given = [
             (dimension, plan.description.axis_label(axis), kinds.STRING)
             for dimension, axis in zip(self.dimensions, self._axes, strict=True)

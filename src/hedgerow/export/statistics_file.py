@@ -1,11 +1,11 @@
 """SPSS, Stata and SAS files: one table of a release, with labels of its columns."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     labels_of,
@@ -32,7 +32,7 @@ TAKEN = {
 """Words that SPSS or Stata keep for themselves."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What a format has room for.
 
@@ -59,7 +59,7 @@ FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatisticsFile:
     """One table as a file of SPSS (``.sav``), Stata (``.dta``) or SAS (``.xpt``), by its suffix.
 
@@ -108,7 +108,7 @@ class StatisticsFile:
             coded = frame.select(
                 column for column in release.plan.tree.every_column if column in frame.columns
             )
-            value_labels: dict[str, TextByName] = {}
+            value_labels = {}
             for column in coded.columns:
                 named = release.plan.tree.with_names(
                     coded.select(column).unique(maintain_order=True)
@@ -163,7 +163,7 @@ def _cut(text: str, most: int) -> str:
 
 def _lines(sentences: list[str]) -> list[str]:
     """Return sentences as lines of at most 80 bytes, broken between words where possible."""
-    lines: list[str] = []
+    lines = []
     for sentence in sentences:
         line = ""
         for word in sentence.split():

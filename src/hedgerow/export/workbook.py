@@ -3,7 +3,6 @@
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from hedgerow.columns import cut
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.export.released import (
     SHARE,
@@ -62,7 +62,7 @@ WIDEST, MEASURED = 40, 1_000
 Tables = Mapping[str, pl.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workbook:
     """An Excel workbook (``.xlsx``): a sheet of notes, and one a cuboid with counts and intervals.
 
@@ -94,7 +94,8 @@ class Workbook:
             MachineError: xlsxwriter is missing, or the disk is full.
         """
         check_suffix(output, [".xlsx"], "the file", ReleaseError)
-        xlsxwriter, plan = library("xlsxwriter", "excel"), release.plan
+        xlsxwriter = library("xlsxwriter", "excel")
+        plan = release.plan
         chosen = [*plan.cuboids] if self.level is None else [self.level]
         for name in chosen:
             levels = plan.tree.named(name)
@@ -166,11 +167,12 @@ def is_markup(text: str) -> bool:
 
 def sheet_names(names: Iterable[str]) -> TextByName:
     """Return for each name of a cuboid one of a sheet: short, allowed, and of no other sheet."""
-    of: dict[str, str] = {}
+    of = {}
     used = {*TAKEN}
     for name in names:
         plain = re.sub(r"[\[\]:*?/\\]|[^\0-\uffff]", "_", name)
-        number, free = 1, _short(plain, LONGEST_NAME)
+        number = 1
+        free = _short(plain, LONGEST_NAME)
         while free.lower() in used:
             number += 1
             end = f" ({number})"

@@ -14,7 +14,7 @@ are the AES-256 key stream in counter mode (NIST SP 800-38A, section 6.5), two w
 import hashlib
 import operator
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from hedgerow.arrays import Sizes, UInt64
+from hedgerow.declared import frozen
 from hedgerow.errors import NoiseError
 
 KEY_BYTES = 32
@@ -54,7 +55,7 @@ class Bits(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseKey:
     """The 32 secret bytes behind all the noise of one release; ``repr`` does not show them.
 
@@ -93,7 +94,7 @@ def key_of(words: str) -> ReleaseKey:
     return ReleaseKey(hashlib.sha256(f"hedgerow/{words}".encode()).digest())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyedStream:
     """An AES-256-CTR key stream, read as little-endian words: a `Stream`.
 

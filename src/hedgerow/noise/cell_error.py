@@ -8,7 +8,6 @@ formulas.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, expm1, inf, pi, sqrt, tanh
 
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import erfcx
 
-from hedgerow.arrays import Float64, FloatTriple
-from hedgerow.declared import Real
+from hedgerow.arrays import Float64, FloatTriple, float64, int64
+from hedgerow.declared import Real, frozen
 from hedgerow.errors import NoiseError
 
 # Moments of a discrete Gaussian clipped at 0: from a table of tail sums for sigma2 < 2¹⁶ (relative
@@ -37,7 +36,7 @@ def clipping_bias(rho: float, counts: Float64) -> Float64:
     if 1 / (2 * rho) >= FORMULA_FROM:
         return _formula_bias(rho, counts)
     table = _suffix_sums(rho)[4]
-    bias: Float64 = table[np.minimum(counts, len(table) - 1).astype(np.int64)]
+    bias: Float64 = table[int64(np.minimum(counts, len(table) - 1))]
     return bias
 
 
@@ -52,8 +51,8 @@ def clipped_mse(rho: float, counts: Float64, order: int) -> Float64:
 def _table_mse(rho: float, counts: Float64, order: int) -> Float64:
     """Return cumulants of (g, Y, Y) with g = Y - r, r = (x² - N²) for x > N."""
     tails = _suffix_sums(rho)
-    places = np.minimum(counts, tails.shape[1] - 1).astype(np.int64)
-    square = places.astype(np.float64) ** 2
+    places = int64(np.minimum(counts, tails.shape[1] - 1))
+    square = float64(places) ** 2
     m2, m4, m6 = (float(2 * moment) for moment in tails[1:4, 0])
     r: Float64 = tails[1, places] - square * tails[0, places]
     if order == 0:
@@ -165,7 +164,7 @@ class CellError(ABC):
         return (16 * (f[1] + f[3]) - f[0] - f[4] - 30 * f[2]) / (12 * step**2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceError(CellError):
     """Laplace noise of scale 1/ε (Ko et al., Propositions 1 and 2), with x = Nε:
 
@@ -195,7 +194,7 @@ class LaplaceError(CellError):
         return (12 - (6 + 6 * x + 3 * x**2 + x**3) * np.exp(-x)) / epsilon**4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiscreteLaplaceError(CellError):
     """P(X = x) ∝ q^|x| on the integers, q = e^-ε; by geometric sums.
 
@@ -241,7 +240,7 @@ class DiscreteLaplaceError(CellError):
         return 2 - reached * (1 + 2 * nt + 2 * nt**2 + nt * t**2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiscreteGaussianError(CellError):
     """P(X = x) ∝ exp(-ρ x²) on the integers; see `hedgerow.noise.cell_error`.
 

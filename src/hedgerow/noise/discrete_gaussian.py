@@ -1,13 +1,13 @@
 """Discrete Gaussian noise: parameter, exact draws, price, privacy loss and law of its error."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from scipy.special import ndtri_exp
 
 from hedgerow.arrays import Int64
+from hedgerow.declared import frozen
 from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import Stream
 from hedgerow.noise.cell_error import CellError, DiscreteGaussianError
@@ -28,7 +28,7 @@ LARGEST_SIGMA2 = Fraction(1 << 112)
 SIGMA2 = scale_of_noise("sigma2", LARGEST_SIGMA2)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@frozen(init=False, repr=False)
 class DiscreteGaussian:
     """P(X = x) ∝ exp(-x² / (2 sigma2)) on the integers (Canonne, Kamath, Steinke 2020, Def. 1).
 

@@ -1,11 +1,11 @@
 """Discrete Laplace noise: parameter, exact draws, price, privacy loss and law of its error."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from hedgerow.arrays import Int64
+from hedgerow.declared import frozen
 from hedgerow.noise import rejection as draws
 from hedgerow.noise.bits import Stream
 from hedgerow.noise.cell_error import CellError, DiscreteLaplaceError
@@ -26,7 +26,7 @@ LARGEST_SCALE = Fraction(1 << 52)
 SCALE = scale_of_noise("scale", LARGEST_SCALE)
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@frozen(init=False, repr=False)
 class DiscreteLaplace:
     """P(X = x) ∝ exp(-|x| / scale) on the integers (Ghosh, Roughgarden, Sundararajan 2009).
 

@@ -7,15 +7,15 @@ that of a normal law, or of a Laplace law, of some variance s²: its envelope.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Envelope(ABC):
     """A continuous law about 0 whose moment generating function is nowhere below the noise's.
 
@@ -45,7 +45,7 @@ class Envelope(ABC):
         return self.miss(k)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormalEnvelope(Envelope):
     """A normal law: E e^{λX} ≤ e^{λ²s²/2} for all λ.
 
@@ -66,7 +66,7 @@ class NormalEnvelope(Envelope):
         return math.sqrt(2 * math.log(2 / chance))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceEnvelope(Envelope):
     """A Laplace law: E e^{λX} ≤ 1/(1 - λ²s²/2) for λ² < 2/s².
 
@@ -96,7 +96,8 @@ class LaplaceEnvelope(Envelope):
         best μ for an x has x = 2μ/(1 - μ²); x by bisection, rounded up.
         """
         needed = math.log(2 / chance)
-        low, high = 0.0, needed + math.log1p(needed) + 5.0
+        low = 0.0
+        high = needed + math.log1p(needed) + 5.0
         for _ in range(100):
             x = (low + high) / 2
             mu = (math.hypot(1.0, x) - 1) / x

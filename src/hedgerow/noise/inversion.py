@@ -8,7 +8,6 @@ not below the first 64 digits u of U is above u, its k is X; if it equals u, fur
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.kernels import kernel
 from hedgerow.noise.bits import Stream
 
@@ -29,7 +29,7 @@ from hedgerow.noise.bits import Stream
 GUARD_BITS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Law:
     """P(X = x) ∝ exp(-exponent(|x|)) on the integers, or on 0, 1, 2, … where not two-sided.
 
@@ -54,7 +54,7 @@ class Law:
         return Law(self.exponent(width), self.step * width**2, two_sided=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tails:
     """Bounds of P(X > k) for k = 0, 1, …: ``lower[k] <= 2**bits * P(X > k) <= upper[k]``.
 
@@ -124,7 +124,8 @@ def tails(law: Law, bits: int) -> Tails:
     lower = list(accumulate(reversed(lower[1:]), initial=0))[::-1]
     upper = list(accumulate(reversed(upper[1:]), initial=rest))[::-1]
     sides = 2 if law.two_sided else 1
-    total_lower, total_upper = one + sides * lower[0], one + sides * upper[0]
+    total_lower = one + sides * lower[0]
+    total_upper = one + sides * upper[0]
     return Tails(
         [(weight << work) // total_upper for weight in lower],
         [min(one, -(-(weight << work) // total_lower)) for weight in upper],
@@ -180,7 +181,7 @@ def invert(
     return undecided
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Inversion:
     """The exact inversion sampler of a law: its thresholds, and a guide into them.
 
@@ -248,10 +249,11 @@ def certified_thresholds(law: Law) -> tuple[int, list[int]]:
 def _floors_and_ceilings(tail: Tails) -> tuple[list[int], list[int]] | None:
     """Return floors and ceilings of 2⁶⁴ G(k) up to the first floor of 0, or None."""
     shift = tail.bits - WORD_BITS
-    floors: list[int] = []
-    ceilings: list[int] = []
+    floors = []
+    ceilings = []
     for lower, upper in zip(tail.lower, tail.upper, strict=True):
-        floor, ceiling = lower >> shift, -(-upper >> shift)
+        floor = lower >> shift
+        ceiling = -(-upper >> shift)
         # G(k) > 0, so a ceiling is at least 1 even where the lower bound is 0.
         if floor != upper >> shift or ceiling != max(1, -(-lower >> shift)):
             return None
@@ -273,12 +275,15 @@ def settle(law: Law, word: int, rest: Stream) -> int:
     After d digits, U lies in [v, v + 1) / 2**d. Every k with F(k) certainly <= v / 2**d is below X;
     the first k with F(k) certainly >= (v + 1) / 2**d is not. Where the two meet, X is found.
     """
-    digits, count, more = word, WORD_BITS, 0
+    digits = word
+    count = WORD_BITS
+    more = 0
     while True:
         digits = digits << WORD_BITS | int(rest.words(more, 1)[0])
         count, more = count + WORD_BITS, more + 1
         tail = _kept_tails(law, count + WORD_BITS)
-        shift, one = tail.bits - count, 1 << tail.bits
+        shift = tail.bits - count
+        one = 1 << tail.bits
         lower = [one - g for g in tail.upper]
         upper = [one - g for g in tail.lower]
         if law.two_sided:

@@ -8,16 +8,15 @@ nothing. Every atom of a loss is ``offset + step · k`` for an integer k, exactl
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 from typing import ClassVar, Protocol
 
-from hedgerow.declared import Rational, Real
+from hedgerow.declared import Rational, Real, frozen
 from hedgerow.errors import NoiseError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GaussianLoss:
     """Of discrete Gaussian noise on a count that moves by s > 0: L = s(X + s/2)/σ², X ~ N_Z(0, σ²).
 
@@ -40,7 +39,7 @@ class GaussianLoss:
         return Fraction(self.shift * self.shift) / (2 * self.sigma2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceLoss:
     """Of discrete Laplace noise on a count that moves by s > 0: L = (|X - s| - |X|)/scale.
 
@@ -63,7 +62,7 @@ class LaplaceLoss:
         return -self.shift / self.scale
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PairLoss:
     """Of any (ε, δ) guarantee, by the pair that dominates all of them (Kairouz, Oh & Viswanath).
 
@@ -123,7 +122,7 @@ class Priced(Protocol):
         """Return the pure ε of one use of this l1 sensitivity; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InRho:
     """Noise that is bought with ρ, or with the ρ that an (ε, δ) budget allows.
 
@@ -140,7 +139,7 @@ class InRho:
         return noise.rho(sensitivity)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InEpsilon:
     """Noise that is bought with pure ε.
 

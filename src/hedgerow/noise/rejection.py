@@ -8,7 +8,6 @@ it is. Round r reads branch r of the stream. Proof: `docs/proofs/noise.md`, "Exa
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.errors import NoiseError
 from hedgerow.kernels import core_count, kernel
 from hedgerow.noise.bits import ReleaseKey, Stream
@@ -80,7 +80,7 @@ def propose(
             verdicts[i] = REJECTED if distance > 0 else ACCEPTED
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Rejection:
     """The exact rejection sampler of a two-sided law.
 
@@ -102,7 +102,8 @@ class Rejection:
         turn = 0
         while len(cells):
             source = stream.branch(turn)
-            first, count = start + int(cells[0]), int(cells[-1] - cells[0]) + 1
+            first = start + int(cells[0])
+            count = int(cells[-1] - cells[0]) + 1
             words = source.words(WORDS_A_ROUND * first, WORDS_A_ROUND * count)
             verdicts = np.empty(len(cells), dtype=np.uint8)
             propose(words, cells, table, shape, out, verdicts)
@@ -129,7 +130,9 @@ def is_below_exp(exponent: Fraction, word: int, rest: Stream) -> bool:
     """Return whether V < exp(-exponent), given V's first 64 digits and a stream of the others."""
     if exponent == 0:
         return True
-    digits, count, more = word, WORD_BITS, 0
+    digits = word
+    count = WORD_BITS
+    more = 0
     while True:
         lower, upper = exp_bounds(exponent, count + WORD_BITS)
         if (digits + 1) << WORD_BITS <= lower:

@@ -8,10 +8,10 @@ gives it.
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from hedgerow.declared import frozen
 from hedgerow.text import Json, TextByName, Texts
 
 Text = str | TextByName
@@ -23,7 +23,7 @@ _GAP = re.compile(r"\{(\w+)\}")
 _NUMBER_MARK = re.compile(r"(?<=\d)[,.](?=\d)")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Catalogue:
     """The texts of the pages in one language.
 

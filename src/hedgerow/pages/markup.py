@@ -10,12 +10,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+from hedgerow.declared import frozen
 from hedgerow.pages.catalogue import USUAL, Catalogue
 from hedgerow.text import Json, visible
 
@@ -104,7 +104,7 @@ WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 28, 12, 44
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One line: a style of the page's (``exact``, ``dashed``, …), its name, its points."""
 
@@ -113,7 +113,7 @@ class Line:
     points: Sequence[tuple[float, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """One axis of a picture.
 
@@ -226,7 +226,7 @@ BLOCK = ('<script type="text/plain" id="', '">', "</script>")
 _KEY = re.compile(r"\{\{([\w.]+)\}\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """What a page is made of.
 

@@ -9,16 +9,15 @@ by up to 27 times. Along a spine they were measured on Rhode Island and on a syn
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import log2, pi, prod, sqrt
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import MOST_CUBOIDS
 from hedgerow.plan.cuboids import RunningSums
@@ -44,7 +43,7 @@ BITS_OF_A_GAUSSIAN = 2.05
 """log₂ √(2πe): the entropy of noise of standard deviation 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """The rough cost of a release, from public facts alone.
 
@@ -64,7 +63,8 @@ class Cost:
 
     def describe(self) -> str:
         """Return the cost in a sentence."""
-        cells, most = sum(self.expected.cells), sum(self.most.cells)
+        cells = sum(self.expected.cells)
+        most = sum(self.most.cells)
         return (
             f"Expected cost (rough): about {_time(self.seconds)}, "
             f"{_size(self.memory)} of memory and {_size(self.output)} on disk; "
@@ -133,7 +133,8 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
     """
     tree = plan.tree
     forecasts = forecast(plan) if expected is None else expected
-    rmse, rows = forecasts["rmse"], list[tuple[Any, ...]]()
+    rmse = forecasts["rmse"]
+    rows = []
     if forecasts["depth"].null_count() or isinstance(plan.measure, RunningSums):
         return pl.DataFrame(schema=SCHEMA)
     for levels in off_the_chain(tree):
@@ -152,7 +153,8 @@ def sums_off_the_chain(plan: Plan, expected: pl.DataFrame | None = None) -> pl.D
 
 def off_the_chain(tree: Tree) -> Iterator[Levels]:
     """Yield the levels of all cuboids off the chain; of wide trees those refining one axis."""
-    chain, every = set(tree.chain), tree.level_numbers
+    chain = set(tree.chain)
+    every = tree.level_numbers
     if prod(map(len, every)) <= MOST_CUBOIDS:
         cuboids: Iterator[Levels] = product(*every)
     else:

@@ -12,6 +12,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, ClassVar
 
 from hedgerow.arrays import Float64, Levels, Sizes
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -32,7 +33,7 @@ NAMED = 3
 """Cuboids that a sentence names."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """The number of measured cells and of released counts above 0, by cuboid, coarsest first."""
 
@@ -40,7 +41,7 @@ class Work:
     survivors: Sizes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CarriedNoise:
     """The noise that the estimates of a cuboid carry, as their intervals ask for it.
 
@@ -255,7 +256,8 @@ class Design(ABC):
             noisy: whether small counts are projected to 0, as they are expected to be; otherwise
                 the most that is possible while the released total is at most the records.
         """
-        cells, alive = list[int](), dict[Levels, int]()
+        cells = list[int]()
+        alive = dict[Levels, int]()
         again = self.plan.repeats
         for levels in self.plan.by_levels:
             if levels in again:  # it has the cells of a coarser one
@@ -263,7 +265,8 @@ class Design(ABC):
                 alive[levels] = alive[again[levels]]
                 continue
             laid_out = self.laid_out(levels, alive)
-            left, own = min(laid_out, records), self.plan.noise.get(levels)
+            left = min(laid_out, records)
+            own = self.plan.noise.get(levels)
             if own is not None and noisy:
                 left = min(left, int(records / max(1.0, deviation(own))))
             cells.append(0 if own is None else laid_out)

@@ -71,9 +71,11 @@ def forecast(plan: "Plan") -> pl.DataFrame:
         >>> hr.forecast(plan).select("cuboid", "cells", "kind").rows()
         [('total', 1, 'public'), ('bins_4', 2, 'measured'), ('bin', 8, 'measured')]
     """
-    design, rows = plan.design, list[Json]()
+    design = plan.design
+    rows = []
     for levels, cuboid_plan in plan.by_levels.items():
-        rmse, cells = _finite(math.sqrt(design.mean_variance(levels))), plan.tree.cells(levels)
+        rmse = _finite(math.sqrt(design.mean_variance(levels)))
+        cells = plan.tree.cells(levels)
         rows.append(
             {
                 "depth": design.depth_of(levels),
@@ -205,7 +207,9 @@ def forecast_rows(frame: pl.DataFrame) -> list[Texts]:
     """Return the rows of a `forecast` in words, under `HEADINGS`; empty words for null."""
     rows: list[Texts] = []
     for row in frame.iter_rows(named=True):
-        positive, share, largest = row["false_positive_share"], row["share"], row["max_95"]
+        positive = row["false_positive_share"]
+        share = row["share"]
+        largest = row["max_95"]
         rows.append(
             (
                 "" if row["depth"] is None else str(row["depth"]),

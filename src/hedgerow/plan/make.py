@@ -138,7 +138,8 @@ def read_plan(tree: Tree, described: Json, facts: Facts = ()) -> Plan:
         PlanError, BudgetError: no plan can be made of it.
         KeyError, TypeError: it does not describe a plan.
     """
-    neighbours, budget = described["neighbours"], described["budget"]
+    neighbours = described["neighbours"]
+    budget = described["budget"]
     options: Json = {name: neighbours[name] for name in ("contributions", "unit")}
     if neighbours["relation"] == Replace().name:
         options["exactly"] = neighbours["total_is_public"]

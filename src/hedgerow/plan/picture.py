@@ -130,7 +130,8 @@ class _Forecast:
 
     def _errors(self, axes: Any) -> None:
         """Draw what is expected as a dot, and how far the furthest of all cells may be."""
-        frame, rows = self.frame, np.arange(len(self.frame))
+        frame = self.frame
+        rows = np.arange(len(self.frame))
         typical, most, noise = (
             frame[name].cast(pl.Float64).to_numpy() for name in ("rmse", "max_95", "noise_sd")
         )
@@ -153,7 +154,8 @@ class _Forecast:
         axes.set_xlabel(self.unit)
 
     def _shares(self, axes: Any) -> None:
-        rows, shares = range(len(self.frame)), self.frame["share"].fill_null(0).to_numpy()
+        rows = range(len(self.frame))
+        shares = self.frame["share"].fill_null(0).to_numpy()
         axes.barh(rows, 100 * shares, height=BAR / row_height(self.names), color=BLUE)
         for row, share, kind in zip(rows, self.frame["share"], self.frame["kind"], strict=True):
             text, colour = (f"{share:.1%}", INK) if share else (kind, MUTE)
@@ -169,7 +171,8 @@ class _Forecast:
         axes.set_xlabel("%")
 
     def _empty(self, axes: Any) -> None:
-        rows, shares = range(len(self.frame)), self.frame["false_positive_share"]
+        rows = range(len(self.frame))
+        shares = self.frame["false_positive_share"]
         axes.hlines(rows, 0, [value or 0 for value in shares], color=RULE, linewidth=2)
         axes.plot(shares.cast(pl.Float64).to_numpy(), rows, "s", color=OCHRE, mfc="white", mew=1.5)
         scale_shares(axes)

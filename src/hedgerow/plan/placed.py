@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, IntPair, int64_zeros
+from hedgerow.arrays import Int64, IntPair, int64, int64_zeros
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -125,7 +125,8 @@ class PlacedTables:
     @classmethod
     def of(cls, tree: Tree, rows: Sequence[PublicRows], leaves: pl.DataFrame) -> "PlacedTables":
         """Return the tables in numbers: nodes of the spine, groups of one attribute."""
-        spine, axis = spine_axis(tree), _group_axis(tree, rows)
+        spine = spine_axis(tree)
+        axis = _group_axis(tree, rows)
         pairs = [combinations(table, leaves) for table in rows]
         shape, group_of = _groups(tree, axis, leaves, [of_leaf for of_leaf, _ in pairs])
         first = np.unique(group_of, return_index=True)[1]
@@ -294,7 +295,8 @@ def _groups(
     """
     if axis is None:
         return AxisShape.of([]), int64_zeros(len(leaves))
-    own, axes = tree.axes[axis], attribute_axes(tree)
+    own = tree.axes[axis]
+    axes = attribute_axes(tree)
     if len(axes) > 1:
         level = own.depth
     else:
@@ -302,7 +304,7 @@ def _groups(
     shape = AxisShape.of(own.child_start)
     sizes = [tree.axes[a].leaves for a in axes]
     leaf = np.unravel_index(np.arange(len(leaves)), sizes)[axes.index(axis)]
-    return shape.down_to(shape.given[level]), own.ancestors(level)[leaf].astype(np.int64)
+    return shape.down_to(shape.given[level]), int64(own.ancestors(level)[leaf])
 
 
 def _level_of(axis: Axis, of_leaf: Int64) -> int:

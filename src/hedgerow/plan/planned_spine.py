@@ -17,10 +17,13 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Sizes,
+    int32,
+    int64,
     row_by_row,
     run_numbers,
     some_of,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.cube.variances import Product
@@ -110,16 +113,18 @@ class PlannedSpine(Spine, Joint):
             For each axis int32 (cells): the node; and int64 (cells): the place of each in the
             order of `Cells`.
         """
-        cells, nodes = self.cells(cuboid), range(self.shape.axes[0].sizes[cuboid[0]])
+        cells = self.cells(cuboid)
+        nodes = range(self.shape.axes[0].sizes[cuboid[0]])
         node, number = cells.located(np.arange(cells.count(nodes)), nodes)
         attributes, numbers = self.attribute_cells(cuboid)
-        has, reaches = self.has(cuboid[0]), self.reaches(numbers, len(attributes[0]))
+        has = self.has(cuboid[0])
+        reaches = self.reaches(numbers, len(attributes[0]))
         is_open = np.zeros(len(node), dtype=np.bool_)
         for group in range(has.shape[1]):
             is_open |= has[node, group] & reaches[number, group]
         place = np.flatnonzero(is_open)
         node, number = node[place], number[place]
-        codes, order = row_by_row((node.astype(np.int32), *some_of(attributes, number)))
+        codes, order = row_by_row((int32(node), *some_of(attributes, number)))
         return codes, place[order]
 
     def has(self, level: int) -> Flags:
@@ -137,7 +142,8 @@ class PlannedSpine(Spine, Joint):
             numbers: integers (detail cells): the sum that each belongs to, -1 for none.
             many: how many sums there are.
         """
-        support, taken = self.model.support, self.is_free & (numbers >= 0)
+        support = self.model.support
+        taken = self.is_free & (numbers >= 0)
         group = np.repeat(np.arange(support.groups), support.widths)
         reaches = np.zeros((many, support.groups), dtype=np.bool_)
         reaches[numbers[taken], group[taken]] = True
@@ -230,7 +236,7 @@ class PlannedSpine(Spine, Joint):
         return min(records, self.open_cells(self.tree.finest), expected.survivors[-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SpineVariances(Variances):
     """The variances of the cuboids that have some attribute levels, at every level of the spine.
 
@@ -254,11 +260,11 @@ class SpineVariances(Variances):
 
     def at(self, cuboid: Levels, codes: Codes) -> Float64:  # type: ignore[override]
         """Return those of listed cells: float64 (cells); 0 where nobody can be."""
-        flat = np.ravel_multi_index(tuple(c.astype(np.int64) for c in codes[1:]), self.sizes)
+        flat = np.ravel_multi_index(tuple(int64(c) for c in codes[1:]), self.sizes)
         number = self.number[flat]
         there = number >= 0
         variances = np.zeros(len(number))
-        variances[there] = self.forms.at(cuboid[0], codes[0][there].astype(np.int64), number[there])
+        variances[there] = self.forms.at(cuboid[0], int64(codes[0][there]), number[there])
         return variances
 
     def covariance(self, first: Product, second: Product) -> float:
@@ -276,7 +282,8 @@ def planned_spine(plan: "Plan") -> PlannedSpine:
         PlanError: the spine is not the first axis, too many cells would be measured, or the same
             of a plan with public facts.
     """
-    tree, public = plan.tree, plan.public
+    tree = plan.tree
+    public = plan.public
     if plan.constraints is None:
         _check_admitted(plan)
     else:
@@ -345,7 +352,8 @@ def _check_order(tree: Tree) -> None:
 
 def _check_admitted(plan: "Plan") -> None:
     """Raise a NoSpineError unless a plan without public facts may go along its spine."""
-    cells, public = attribute_cells(plan.tree), plan.public
+    cells = attribute_cells(plan.tree)
+    public = plan.public
     if cells > MOST_ATTRIBUTE_CELLS:
         raise NoSpineError(
             f"the attributes have {cells:,} cells, more than {MOST_ATTRIBUTE_CELLS:,}"
@@ -358,7 +366,8 @@ def _check_admitted(plan: "Plan") -> None:
 
 def _check_with_facts(plan: "Plan") -> None:
     """Raise a PlanError if survivors are measured beside public facts, or more is held exactly."""
-    tree, public = plan.tree, plan.public
+    tree = plan.tree
+    public = plan.public
     if not isinstance(plan.measure, All):
         raise PlanError(
             f"with {SECTION} all cells are measured that public facts do not rule out: leave "

@@ -6,13 +6,14 @@ the table can tell: `has_counts_of`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from hedgerow.arrays import Int64, IntPair
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, TableError, check_type, of_public_table, shorten
 from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.tables.axis import Axis
@@ -31,7 +32,7 @@ SUBJECT = "the table"
 HINT = 'say so: columns = {AXIS = ["…"]}'
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Prior:
     """The counts of a public table over a tree of its own, with the levels of the release's.
 
@@ -115,7 +116,8 @@ class Prior:
             "order of refinement": lambda tree: list(map(tree.name_of, tree.chain)),
         }
         for name, of in properties.items():
-            own, wanted = of(self.counts.tree), of(tree)
+            own = of(self.counts.tree)
+            wanted = of(tree)
             if own != wanted:
                 raise PlanError(
                     f"the prior must have the {name} of the release ({', '.join(wanted)}), got "

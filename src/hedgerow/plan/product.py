@@ -65,7 +65,9 @@ def product_variances(
 
     Records² on the first axis, ratios on the others; infinite where nothing is measured.
     """
-    power, public_cuboids, by_axis = leaves.price.power, shape.within(public), []
+    power = leaves.price.power
+    public_cuboids = shape.within(public)
+    by_axis = []
     for axis, (own, levels) in enumerate(zip(shape.axes, factors, strict=True)):
         unit = 1.0 if axis else wide_variance(leaves)
         alone = [at_level(shape.finest, axis, k) for k in range(own.depth + 1)]

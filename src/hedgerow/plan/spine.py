@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Levels, Sizes
+from hedgerow.arrays import Codes, Int32, Levels, Sizes, int32
 from hedgerow.estimate.cube.shape import CubeShape
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.model import Model
@@ -97,7 +97,8 @@ class Spine:
     @cached_property
     def jobs(self) -> tuple[Part, ...]:
         """The parts below the cut, in order."""
-        own, support = self.shape.axes[0], self.model.support
+        own = self.shape.axes[0]
+        support = self.model.support
         if self.cut == own.depth:
             return ()
         below = own.descendant_start(self.cut, own.depth)
@@ -120,7 +121,7 @@ class Spine:
         """Return the node of a level above each finest node of the spine: int32 (nodes)."""
         if level not in self._ancestors:
             own = self.shape.axes[0]
-            self._ancestors[level] = own.ancestors(own.depth, level).astype(np.int32)
+            self._ancestors[level] = int32(own.ancestors(own.depth, level))
         return self._ancestors[level]
 
     @cached_property
@@ -189,10 +190,11 @@ class Spine:
         axes = self.shape.axes[1:]
         codes = np.unravel_index(self.leaves, [axis.sizes[-1] for axis in axes])
         each = zip(axes, cuboid[1:], codes, strict=True)
-        return tuple(axis.ancestors(axis.depth, k)[code].astype(np.int32) for axis, k, code in each)
+        return tuple(int32(axis.ancestors(axis.depth, k)[code]) for axis, k, code in each)
 
     def _number(self, cuboid: Levels) -> tuple[Codes, Int32]:
-        cells, codes = self.cells(cuboid), list[Int32]()
+        cells = self.cells(cuboid)
+        codes = []
         numbers = cells.numbers
         for code in self.codes_of_leaves(cuboid):
             codes.append(np.zeros(int(cells.width.sum()), dtype=np.int32))

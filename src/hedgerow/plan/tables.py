@@ -24,6 +24,8 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Tables,
+    float64,
+    int64,
 )
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
@@ -314,10 +316,10 @@ class PlannedTables(Joint):
         given = {c: table for c, table in tables.items() if c in self.noise}
         estimates = Tables()
         if self.public is not None:
-            exact = tables[self.public].astype(np.int64)
+            exact = int64(tables[self.public])
             for cuboid in {*filter(self.is_public, every), *filter(None, [self.public_margin])}:
                 counts = summed(self.shape, exact, self.public, cuboid)
-                estimates[cuboid] = counts.astype(np.float64)
+                estimates[cuboid] = float64(counts)
         if self.public_margin is not None:
             given[self.public_margin] = estimates[self.public_margin]
         return estimates | self.solver.estimates(given, [c for c in every if c not in estimates])
@@ -360,7 +362,7 @@ class PlannedTables(Joint):
         A cell of such nodes has the count of a public cell, and no error. Its variance is the
         difference of two equal numbers, and would be a rounding error.
         """
-        alone = list[Bool]()
+        alone = []
         for axis, level, exact in zip(self.shape.axes, cuboid, public, strict=True):
             many = np.diff(axis.descendant_start(min(level, exact), level))
             alone.append(np.repeat(many == 1, many))
@@ -382,7 +384,7 @@ class PlannedTables(Joint):
         if (public := self.public_margin) is None:
             sizes = [axis.sizes[k] if w is None else w.shape[1] for axis, k, w in axes]
             return np.zeros(sizes, dtype=np.bool_)
-        alike = list[Bool]()
+        alike = []
         for alone, exact, (axis, k, w) in zip(
             self._alone(cuboid, public), public, axes, strict=True
         ):
@@ -422,7 +424,8 @@ class PlannedTables(Joint):
         Of a product by its own variances, which its weights are the best for: under those of the
         noise a combined estimate may have the variance of the noisy count, or more.
         """
-        cuboid, solver = self.shape.given(levels), self.solver
+        cuboid = self.shape.given(levels)
+        solver = self.solver
         if not isinstance(solver, ProductSolver) or cuboid not in self.observed.variances:
             return super().is_raw(levels)
         nominal = replace(solver.variances_of(cuboid), measured=None)
@@ -440,7 +443,9 @@ class PlannedTables(Joint):
         Estimates are those of `solver`, whatever way they are made, and so are their variances.
         Named cuboids are settled at what they have in common alone, which a spine does not know.
         """
-        squares, axes, public = self.squares, self.shape.axes, self.public
+        squares = self.squares
+        axes = self.shape.axes
+        public = self.public
         if not self.is_cube or len(axes) != AXES_IN_JOBS or self.sparse or any(public or ()):
             return None
         if squares is None or len(self.tables) > 1:

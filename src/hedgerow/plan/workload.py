@@ -7,12 +7,12 @@ from the tree and the workload alone.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Protocol
 
 from hedgerow.arrays import CuboidList, Levels, OtherCuboids
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError, as_list, check_type, kind_of, nearest
 from hedgerow.estimate.cube.shape import fineness, is_within, maximal
 from hedgerow.estimate.workload.lattice import closure
@@ -31,7 +31,7 @@ class AnyWorkload(Protocol):
         """Return the cuboids to measure; the counts of the others follow from them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """The cuboids of the tree's own chain, depth by depth: each refines one axis of the one before.
 
@@ -58,7 +58,7 @@ class Chain:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cube:
     """Every combination of levels of the axes. Over one axis it is the same as `Chain`.
 
@@ -98,7 +98,7 @@ class Cube:
         return self.name
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class Cuboids:
     """The cuboids that are named, alone or beside the chain.
 
@@ -230,7 +230,8 @@ def workload_for(tree: Tree, workload: AnyWorkload | None) -> Workload:
         )
     if isinstance(workload, Chain | Cube):
         return workload
-    cuboids, every = [*workload.named(tree)], tree.level_numbers
+    cuboids = [*workload.named(tree)]
+    every = tree.level_numbers
     for levels in cuboids:
         fits = isinstance(levels, tuple) and len(levels) == len(every)
         if not fits or not all(k in own for own, k in zip(every, levels, strict=True)):

@@ -44,7 +44,8 @@ def optimal_epsilon(rho: Fraction, delta: Fraction) -> Decimal:
     Derivation: `docs/proofs/privacy.md`, "What ρ says of (ε, δ)".
     """
     order = _best_order(rho, delta)
-    alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
+    alpha_up = _UP.add(order, Decimal(1))
+    alpha_down = _DOWN.add(order, Decimal(1))
     divergence = _UP.multiply(alpha_up, _divided(_UP, rho))
     shrink = _log_above(_UP.divide(order, alpha_down))
     tail = _UP.subtract(_log_inverse_above(delta), _log_below(alpha_down))
@@ -63,13 +64,17 @@ def optimal_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     whose derivative (1+2a)ρ - ε + ln(a/(1+a)) increases, so the best a is its only root. Every
     a > 0 is valid: what is proved is the value at the a used, rounded up; 1 at most.
     """
-    low, high, cost, loss = -80.0, 80.0, float(min(rho, _MOST)), float(epsilon)
+    low = -80.0
+    high = 80.0
+    cost = float(min(rho, _MOST))
+    loss = float(epsilon)
     for _ in range(80):
         middle = (low + high) / 2
         slope = (1 + 2 * math.exp(middle)) * cost - loss - math.log1p(math.exp(-middle))
         low, high = (middle, high) if slope < 0 else (low, middle)
     order = Decimal(math.exp(low))
-    alpha_up, alpha_down = _UP.add(order, Decimal(1)), _DOWN.add(order, Decimal(1))
+    alpha_up = _UP.add(order, Decimal(1))
+    alpha_down = _DOWN.add(order, Decimal(1))
     excess = _UP.subtract(_UP.multiply(alpha_up, _divided(_UP, rho)), _divided(_DOWN, epsilon))
     shrink = _log_above(_UP.divide(order, alpha_down))
     gained = _UP.multiply(alpha_down if shrink < 0 else alpha_up, shrink)
@@ -109,8 +114,10 @@ def float_above(value: Fraction | Decimal) -> float:
 def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
     """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
     rough = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    cost, target = _divided(rough, rho), _log_inverse_above(delta)
-    low, high = Decimal(0), rough.sqrt(rough.divide(target, cost))
+    cost = _divided(rough, rho)
+    target = _log_inverse_above(delta)
+    low = Decimal(0)
+    high = rough.sqrt(rough.divide(target, cost))
     for _ in range(150):
         middle = rough.divide(rough.add(low, high), Decimal(2))
         reached = rough.add(

@@ -151,7 +151,8 @@ def matching_factor(profile: Profile, delta: Exact) -> Fraction:
         )
         return replace(profile, uses=tuple(uses))
 
-    low, high = Fraction(1, 1000), Fraction(1)
+    low = Fraction(1, 1000)
+    high = Fraction(1)
     while high - low > Fraction(1, 2_000_000):
         middle = (low + high) / 2
         low, high = (low, middle) if _excess(scaled(middle), stated) <= 0 else (middle, high)
@@ -169,10 +170,12 @@ def _bought(
     whole: Fraction,
 ) -> Profile:
     """Return the noise that shares of a ρ or of a pure ε buy: of the precision s_ℓ ρ/(p Δ_ℓ)."""
-    norm, uses = norm_of(mechanism.price), []
+    norm = norm_of(mechanism.price)
+    uses = []
     part = worst_part(shares, changes, norm)
     for share, moves in zip(shares, changes, strict=True):
-        sensitivity, given = max(map(norm, moves)), share * whole / part
+        sensitivity = max(map(norm, moves))
+        given = share * whole / part
         noise = mechanism.with_precision(given / sensitivity)
         use = Use(noise, 1, moves)
         cost = mechanism.price.cost(noise, sensitivity)
@@ -206,7 +209,8 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
 
     enough = math.log(1 / (2 * rho_within(budget.epsilon, budget.delta)))
     near = min(_continuous(budget), enough)
-    low, high = near - NEAR, min(near + NEAR, enough)
+    low = near - NEAR
+    high = min(near + NEAR, enough)
     if excess(low) <= 0 or excess(high) > 0:
         low, high = min(low, enough - 1), enough
         while excess(low) <= 0:
@@ -221,7 +225,8 @@ def _widest(bought: Callable[[Fraction], Profile], budget: EpsilonDelta) -> Prof
 
 def _continuous(budget: EpsilonDelta) -> float:
     """Return ln(1/(2ρ)) at about which continuous Gaussian noise of ρ = μ²/2 keeps (ε, δ)."""
-    epsilon, delta = np.array([float(budget.epsilon)]), float(budget.delta)
+    epsilon = np.array([float(budget.epsilon)])
+    delta = float(budget.delta)
     least = sys.float_info.min
 
     def excess(log_inverse: float) -> float:

@@ -13,13 +13,13 @@ every depth, and a release costs what it costs in its worst case, not the sum of
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import inf
 from typing import Annotated, ClassVar
 
 from hedgerow.arrays import Sizes
-from hedgerow.declared import Whole, check_fields
+from hedgerow.declared import Whole, check_fields, frozen
 from hedgerow.errors import BudgetError, check_type
 from hedgerow.text import check_name
 
@@ -36,7 +36,7 @@ DEPTH = Whole("a depth", 0, inf, BudgetError, "0 is the total")
 SQUARED_NORM = Whole("a squared norm", 1, inf, BudgetError)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Norm:
     """The change that one unit makes to measurements that are no counts: its ℓ2 norm alone.
 
@@ -69,7 +69,7 @@ def in_case(changes: Changes, case: int) -> Change:
     return changes[case] if len(changes) > 1 else changes[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbours(ABC):
     """Which tables must look alike; sensitivities are norms of the worst change (`changes`).
 
@@ -136,7 +136,7 @@ class Neighbours(ABC):
         return max(map(l2_squared, self.changes(depth)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddRemove(Neighbours):
     """Neighbours differ by adding or removing one unit: at most m records (unbounded neighbours).
 
@@ -174,7 +174,7 @@ class AddRemove(Neighbours):
         return f"{subject} can differ only so much with or without any one {who}."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replace(Neighbours):
     """Neighbours differ by replacing the records of one unit by others (bounded neighbours).
 
@@ -222,7 +222,8 @@ class Replace(Neighbours):
 
     def describe(self, subject: str = "The release") -> str:
         """Return one plain sentence about ``subject``: who is protected from what."""
-        m, same = self.contributions, f"{subject} can differ only so much whatever"
+        m = self.contributions
+        same = f"{subject} can differ only so much whatever"
         unit = self.unit or "unit"
         if not self.exactly:
             return f"{same} the records of any one {unit} say and however many they are, up to {m}."

@@ -299,7 +299,8 @@ class Profile:
         It says nothing of who is protected: the whole promise of a release is a
         `hedgerow.privacy.promise.Promise`.
         """
-        pure, rho = self.pure_epsilon, self.rho
+        pure = self.pure_epsilon
+        rho = self.rho
         parts = []
         if pure is not None:
             parts.append(f"ε = {format_rounded_up(pure)} differential privacy")
@@ -339,7 +340,8 @@ class Profile:
 
     def to_dict(self) -> Json:
         """Return the composition and its exact costs as JSON; fractions are text."""
-        pure, rho = self.pure_epsilon, self.rho
+        pure = self.pure_epsilon
+        rho = self.rho
         return {
             "uses": [use.to_dict() for use in self.uses],
             "is_worst": self.is_worst,

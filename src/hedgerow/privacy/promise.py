@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from hedgerow.declared import frozen
 from hedgerow.notebook import block, html_table, paragraph
 from hedgerow.privacy.budget import EpsilonDelta
 from hedgerow.privacy.neighbours import Neighbours, Norm, l2_squared
@@ -33,7 +34,7 @@ DIGITS = 12
 """How much of a list's digest is shown, to tell it from others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restriction:
     """Something about the table that is public by declaration, so that neighbours agree on it.
 
@@ -56,7 +57,7 @@ class Restriction:
         return f"the counts of {self.axis}.{self.level} {listed} are published exactly"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Protection:
     """Who is protected, and between which tables; two that are equal mean the same promise.
 
@@ -182,7 +183,8 @@ class Promise:
 
     def answer(self, delta: Exact) -> str:
         """Return what was asked for, or ε at δ, with all that it depends on, in a line."""
-        pure, rho = self.profile.pure_epsilon, self.profile.rho
+        pure = self.profile.pure_epsilon
+        rho = self.profile.rho
         figure = f"ε = {format_rounded_up(self.epsilon(delta))} at δ = {format_delta(delta)}"
         if self.budget is None and pure is not None:
             figure = f"ε = {format_rounded_up(pure)}"
@@ -251,8 +253,8 @@ def compose_profiles(profiles: Sequence[Profile]) -> Profile:
 
 def _combined(counted: Counter[Profile]) -> list[Use]:
     """Return the uses of all, with a case for each combination of theirs."""
-    uses: list[Use] = []
-    chosen: list[Profile] = []
+    uses = []
+    chosen = []
     number = 1
     for profile, times in counted.items():
         number *= len(profile.cases)

@@ -4,12 +4,12 @@ A use is one line of a composition (`hedgerow.privacy.profile`). Its costs are e
 losses are the random variables that the accountants add up (`hedgerow.noise.loss`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 from typing import Annotated
 
-from hedgerow.declared import Whole, check_fields
+from hedgerow.declared import Whole, check_fields, frozen
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import GaussianLoss, Loss, PairLoss
 from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_mechanism
@@ -22,7 +22,7 @@ TIMES = Whole("times", 1, inf, BudgetError, "a mechanism is used at least once")
 Guarantee = Mechanism | EpsilonDelta | Epsilon
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """One mechanism, used ``times`` times on counts that one unit changes.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hedgerow.arrays import Levels
+from hedgerow.arrays import Levels, float64
 from hedgerow.plan.criteria.sizes import Sizes
 from hedgerow.plan.criteria.verdict import Verdict, verdicts
 from hedgerow.release.directory.stored import Content
@@ -19,7 +19,7 @@ def accepted(content: Content) -> tuple[Verdict, ...]:
     def sizes(levels: Levels) -> Sizes:
         nodes = content.nodes[levels]
         numbers = cell_numbers(tree, levels, nodes.codes)
-        counts = np.bincount(numbers, nodes.counts, tree.cells(levels)).astype(np.float64)
+        counts = float64(np.bincount(numbers, nodes.counts, tree.cells(levels)))
         return Sizes(counts, "released counts")
 
     return verdicts(content.plan, sizes=sizes, estimator=content.estimator)

@@ -20,7 +20,8 @@ def label_columns(plan: Plan, levels: TextByName) -> list[str]:
         TableError: no such column of an attribute.
         ReleaseError: no such axis or level.
     """
-    axes, columns = {axis.name: axis for axis in plan.tree.axes}, list[str]()
+    axes = {axis.name: axis for axis in plan.tree.axes}
+    columns = []
     for name, level in levels.items():
         check_known(name, axes, "axis", ReleaseError)
         if not axes[name].attribute:
@@ -70,7 +71,8 @@ def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
             check_type(what, given, kind, fitting, ReleaseError)
     if (level is None) == (depth is None):
         raise ReleaseError('name one cuboid: level("county"), or along a chain level(depth=2)')
-    depths, names = {plan.design.depth_of(k): k for k in plan.levels}, list(plan.cuboids)
+    depths = {plan.design.depth_of(k): k for k in plan.levels}
+    names = list(plan.cuboids)
     named = depths.get(depth) if level is None else tree.named(level)
     if named is not None and named in plan.by_levels:
         return named
@@ -84,9 +86,11 @@ def named_cuboid(plan: Plan, level: str | None, depth: int | None) -> Levels:
             f"no cuboid {level!r} is in the plan; for sums over the other axes call "
             f"release.cuboid({', '.join(sums)})"
         )
-    fault, hint = f"no depth {depth}", ""
+    fault = f"no depth {depth}"
+    hint = ""
     if level is not None:
-        fault, hint = f"no cuboid {level!r}", did_you_mean(level, names)
+        fault = f"no cuboid {level!r}"
+        hint = did_you_mean(level, names)
     elif None in depths:
         fault = f"{plan.workload.noun} has no depths; name a cuboid"
     listed = names if None in depths else [f"{t} ({name})" for t, name in enumerate(names)]

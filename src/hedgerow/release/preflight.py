@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import int64
 from hedgerow.errors import EstimateError, MachineError, PlanError, SpecError, kind_of
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.spine.support import UNBOUNDED
@@ -52,7 +52,8 @@ def check_match(counts: Counts, plan: Plan) -> None:
         refuse_kind("the plan of a release", "make_plan(…)", plan)
     if counts.tree.digest != plan.tree.digest:
         raise PlanError("the plan was made for another tree than the table's; make it anew")
-    bound, promised = counts.contributions, plan.neighbours.contributions
+    bound = counts.contributions
+    promised = plan.neighbours.contributions
     if bound is None and plan.neighbours.unit is not None:
         raise PlanError(
             f"the plan protects each {plan.neighbours.unit!r}, but the table's contributions were "
@@ -232,7 +233,8 @@ def check_tables(plan: Plan) -> None:
     Raises:
         MachineError: they are too large.
     """
-    read, free = plan.design.bytes_read, _memory_limit()
+    read = plan.design.bytes_read
+    free = _memory_limit()
     if read is None or free is None:
         return
     needed = needed_memory(plan) + read
@@ -270,16 +272,17 @@ def _alike(rows: PublicRows, true: pl.DataFrame, cells: int) -> list[str]:
 
 def _true_cells(counts: Counts, rows: PublicRows) -> tuple[pl.DataFrame, int]:
     """Return the non-empty cells that a public table tells apart; and how many all are."""
-    numbers, labels = list[Int64](), list[pl.DataFrame]()
+    numbers = []
+    labels = []
     for axis, codes in zip(counts.tree.axes, counts.codes, strict=True):
         names = axis.columns_in(rows.columns)
         if names:
             apart, number = axis.parts(names)
-            numbers.append(number[codes].astype(np.int64))
+            numbers.append(int64(number[codes]))
             labels.append(apart)
     sizes = [len(apart) for apart in labels]
     cell, which = np.unique(np.ravel_multi_index(tuple(numbers), sizes), return_inverse=True)
-    true = np.bincount(which, counts.values, len(cell)).astype(np.int64)
+    true = int64(np.bincount(which, counts.values, len(cell)))
     each = zip(labels, np.unravel_index(cell, sizes), strict=True)
     named = [column for apart, number in each for column in apart[number].get_columns()]
     return pl.DataFrame([*named, pl.Series(TRUE, true)]), prod(sizes)

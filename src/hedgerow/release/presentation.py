@@ -4,13 +4,12 @@ Neither changes a release, nor adds to its protection, which needs neither. Offi
 leave out so that nobody quotes digits that mean nothing.
 """
 
-from dataclasses import dataclass
 from math import inf
 from typing import Annotated
 
 import polars as pl
 
-from hedgerow.declared import Real, Whole, check_fields
+from hedgerow.declared import Real, Whole, check_fields, frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.release.directory.measurements import COUNT, ESTIMATE, HIGH, LOW
 
@@ -19,7 +18,7 @@ MULTIPLE = Whole("--round", 2, 10**15, ReleaseError, "5 is usual", ends="[]")
 WIDTH = Real("--suppress-wider", 0, inf, ReleaseError, "it is a share of the count", ends="()")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Presentation:
     """What is done to counts before they are shown.
 
@@ -63,7 +62,8 @@ class Presentation:
             The same rows; with ``suppressed`` and ``rounded_to`` behind the other columns where
             that was asked for.
         """
-        shown, count = counts, pl.col(COUNT)
+        shown = counts
+        count = pl.col(COUNT)
         if self.suppress_wider is not None:
             wide = (pl.col(HIGH) - pl.col(LOW)) > self.suppress_wider * count
             wide = wide.fill_null(value=True)
@@ -81,7 +81,7 @@ class Presentation:
 
     def sentences(self, shown: pl.DataFrame) -> list[str]:
         """Return what was done to a table, to be said below it."""
-        said = list[str]()
+        said = []
         if self.suppress_wider is not None:
             many = int(shown[SUPPRESSED].sum())
             said.append(

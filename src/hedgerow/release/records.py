@@ -45,7 +45,9 @@ def records_of(content: Content, levels: Levels, rows: int) -> Iterator[pl.DataF
 
 
 def _records(content: Content, levels: Levels, rows: int) -> Iterator[pl.DataFrame]:
-    done, total, columns = 0, content.total, content.plan.tree.columns_of(levels)
+    done = 0
+    total = content.total
+    columns = content.plan.tree.columns_of(levels)
     for part in content.parts(levels, rows):
         for frame in repeated(part, rows):
             done += len(frame)
@@ -65,7 +67,8 @@ def repeated(part: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
     Raises:
         ReleaseError: a count or code is missing, or a count is not above 0.
     """
-    labels, counts = part.drop(COUNT), part[COUNT].to_numpy()
+    labels = part.drop(COUNT)
+    counts = part[COUNT].to_numpy()
     ends = np.cumsum(counts)  # where a sum passes 2^63 it falls below the one before
     if part.null_count().sum_horizontal()[0] or (counts <= 0).any() or (ends <= 0).any():
         raise ReleaseError("a count or code is missing, or not above 0: run hedgerow check")

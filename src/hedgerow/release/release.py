@@ -155,7 +155,8 @@ class Release:
             level = self.plan.tree.name_of((finer or self.plan.levels)[0])
         every = self.level(level, confidence=confidence)
         largest = every.sort(COUNT, descending=True, maintain_order=True).head(rows)
-        sure, levels = confidence or USUAL, named_cuboid(self.plan, level, None)
+        sure = confidence or USUAL
+        levels = named_cuboid(self.plan, level, None)
         words = f"{100 * sure.coverage:g} %" + (
             " for all at once" if sure.simultaneous else " each"
         )
@@ -582,7 +583,8 @@ class Release:
             >>> bool(np.isclose(variance_of_total, factors.dense().sum()))
             True
         """
-        levels, plan = named_cuboid(self.plan, level, None), self.plan
+        levels = named_cuboid(self.plan, level, None)
+        plan = self.plan
         answers = answers_of(plan)
         cells = answers.cells(self.content.stored, [levels]).get(levels)
         factors = None if cells is None else answers.factors(self.content, levels, cells)

@@ -1,6 +1,6 @@
 """What a notebook shows of a release: the largest counts of a cuboid, with their uncertainty."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import polars as pl
 
 from hedgerow.arrays import Levels
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.notebook import block, heading, html_picture, html_table
 from hedgerow.picture import (
@@ -30,7 +31,7 @@ RELIABLE = {"firm": 0.1, "rough": 0.5}
 """Words for counts whose interval ends within these shares of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownCounts:
     """The largest counts of a cuboid of a release, as `hedgerow.Release.show` gives them.
 
@@ -144,7 +145,8 @@ class ShownCounts:
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
     def _draw(self, figure: Any, names: list[str]) -> None:
-        axes, rows = figure.subplots(), np.arange(len(names))
+        axes = figure.subplots()
+        rows = np.arange(len(names))
         count, low, high = (
             self.frame[name].cast(pl.Float64).to_numpy() for name in (COUNT, LOW, HIGH)
         )

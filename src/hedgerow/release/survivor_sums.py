@@ -17,13 +17,13 @@ the depths lose from one to the next; and its records are spread as those releas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 
 from hedgerow.arrays import Codes, Float64, FloatTriple, Levels, among
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import meet
 from hedgerow.plan.chain import chain_of
 from hedgerow.plan.cost import first_refining
@@ -37,7 +37,7 @@ ALLOWANCE = 0.5
 """The part of what is modelled that the model may be wrong by."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Depth:
     """The measured nodes of a depth.
 
@@ -66,7 +66,8 @@ class _Depth:
         Returns:
             float64 (3, sums): over the nodes below cells of that depth that have cells in a sum.
         """
-        tree, group = self.tree, meet(wanted, above)
+        tree = self.tree
+        group = meet(wanted, above)
         cells = cell_numbers(tree, group, cells_above(tree, group, wanted, codes))
         numbers, place = np.unique(cells, return_inverse=True)
         own = cells_above(tree, group, self.levels, self.nodes.codes)
@@ -78,7 +79,8 @@ class _Depth:
 
     def expected(self, above: Levels, wanted: Levels, codes: Codes) -> Float64:
         """Return about how many nodes `sums` counts: float64 (sums)."""
-        tree, group = self.tree, meet(wanted, above)
+        tree = self.tree
+        group = meet(wanted, above)
         coarse = cells_above(tree, group, wanted, codes)
         share = np.full(len(codes[0]), len(self.nodes) / tree.cells(self.levels))
         return share * descendants(tree, group, self.levels, coarse)
@@ -96,7 +98,8 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
         float64 (sums) each: the estimates, records; the variance of the noise in them, records²;
         and by how much what was not measured may differ from what is put in its place, records.
     """
-    tree, depths = content.plan.tree, _depths(content)
+    tree = content.plan.tree
+    depths = _depths(content)
     refined = tree.cuboid(first_refining(tree, wanted))
     last = next(t for t, each in enumerate(depths) if meet(each.levels, refined) == refined)
     filled, error = _filled(depths)
@@ -109,7 +112,8 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
         above = depths[t].sums(depths[t - 1].levels, wanted, codes) if t else here
         carried = weight * passed_on[t]
         estimate += weight * here[0] - carried * above[0]
-        own, above_it = (weight - carried) ** 2 * here[1], carried**2 * (above[1] - here[1])
+        own = (weight - carried) ** 2 * here[1]
+        above_it = carried**2 * (above[1] - here[1])
         variance += depths[t].variance * (own + above_it)
         if t < last:
             share = _share(tree, marginals, wanted, depths[t].levels, codes)
@@ -122,9 +126,10 @@ def survivor_sums(content: Content, wanted: Levels, codes: Codes) -> FloatTriple
 
 def _depths(content: Content) -> list[_Depth]:
     """Return the deepest public depth, and the measured ones below it."""
-    outline, tree = chain_of(content.plan).outline, content.plan.tree
+    outline = chain_of(content.plan).outline
+    tree = content.plan.tree
     nodes, layers = measured_nodes(content.stored, outline)
-    public = {outline.public_depth} if outline.public_depth >= 0 else set[int]()
+    public = {outline.public_depth} if outline.public_depth >= 0 else set()
     depths = sorted(public | outline.measured)
     at = {t: t for t in depths} | {depths[-1]: tree.depth}  # single children below the last
     return [

@@ -81,7 +81,8 @@ def release_on_spark(
         bound = Bound(top.sealed, plan, f"{named} on Spark", charging)
         with open_staging(Path(directory), bound, unfinished) as staging:
             if staging is not None:
-                on_progress, place = progress or Progress(), staging.jobs.absolute()
+                on_progress = progress or Progress()
+                place = staging.jobs.absolute()
                 key = staging.folder.absolute() / KEY_FILE
                 source = Drawn(top.counts, plan, staging.key)
                 with closing(Cluster(leaves, top, plan, key, place, on_progress)) as cluster:

@@ -22,7 +22,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, run_of
+from hedgerow.arrays import CellNumbers, Int64, Levels, Sizes, int32, run_of
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import ReleaseKey
 from hedgerow.plan.plan import Plan
@@ -70,7 +71,7 @@ from hedgerow.tables.tree import Tree
 ATTEMPTS, PARTS, NOTES = "attempts", "parts", "notes"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """What is known of a finished run. Confidential.
 
@@ -252,11 +253,14 @@ class Cluster:
             columns: of a row beside the run's number.
             work: done beside the leaves of a run; returns what is in these columns.
         """
-        sent, key, tree = self._sent(flow, jobs, runs), self.key, flow.tree
+        sent = self._sent(flow, jobs, runs)
+        key = self.key
+        tree = flow.tree
         schema = pa.schema([(RUN, pa.int32()), *columns, FAULT])
 
         def done(rows: pa.Table) -> pa.RecordBatch:
-            run, read = rows[RUN][0].as_py(), leaves_of(rows, tree)
+            run = rows[RUN][0].as_py()
+            read = leaves_of(rows, tree)
             # the key is read from its own file alone, which is erased when the release appears
             bits = ReleaseKey(key.read_bytes())
             here = _sent_flow(sent).on(Counts.from_leaves(tree, *read), bits)
@@ -274,7 +278,8 @@ class Cluster:
         if not runs:
             return joined((), flow.told)
         columns = [("told", pa.binary()), *((name, pa.int64()) for name in SUMS)]
-        many, roots = flow.told, flow.roots(jobs)
+        many = flow.told
+        roots = flow.roots(jobs)
 
         def work(_run: int, here: Flow, few: Iterator[Jobs], sums: list[int]) -> list[Any]:
             return [np.concatenate(joined(map(here.up, few), many)).tobytes(), *sums]
@@ -296,10 +301,13 @@ class Cluster:
             ReleaseError: a run of jobs left no results.
         """
         del progress
-        folder, plan, tree = self.folder, self.plan, flow.tree
+        folder = self.folder
+        plan = self.plan
+        tree = flow.tree
         before = self._shuffled.get("all")  # runs are then those of the jobs up
         weights = jobs.weights if before is None else np.zeros_like(jobs.weights)
-        runs, roots = runs_of(flow.tree, weights), flow.roots(jobs)
+        runs = runs_of(flow.tree, weights)
+        roots = flow.roots(jobs)
         total = None if plan.public is None else int(self.top.counts.values.sum())
         errors = {levels: CuboidErrors.of(plan, levels, total) for levels in plan.levels}
 
@@ -333,7 +341,8 @@ class Cluster:
             roots: of all jobs.
             seen: int64 (runs, 2): the sums of each run's records.
         """
-        counts, sums = self.top.counts, self.top.sums
+        counts = self.top.counts
+        sums = self.top.sums
         below = roots.jobs_of(counts.tree, counts.codes) != NOWHERE
         if (seen.view(np.uint64).sum(axis=0) != sums[below].sum(axis=0)).any():
             raise outside_limits("the table", CHANGED)
@@ -351,7 +360,7 @@ class Cluster:
         def work(batches: Batches) -> Batches:
             for rows in batches:
                 job = roots.jobs_of(tree, leaves_of(rows, tree)[0])
-                run = run_of(starts, job).astype(np.int32)
+                run = int32(run_of(starts, job))
                 here = (job != NOWHERE) & chosen[run]
                 columns = [pa.array(run[here]), *rows.filter(pa.array(here)).columns]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -14,7 +14,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from errno import errorcode
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from hedgerow import errors
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, SpecError, outside_limits, reads_table
 from hedgerow.machine import library
 
@@ -77,7 +77,7 @@ _TASK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkEngine:
     """Where Spark is.
 
@@ -125,7 +125,8 @@ def _started(builder: Any) -> Any:
     """Return the session; Spark's standard error is dropped where this process starts it."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _quietly(builder.getOrCreate)
-    stderr, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    stderr = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         return _quietly(builder.getOrCreate)
@@ -184,7 +185,7 @@ def _silenced() -> Iterator[None]:
             each.disabled = disabled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cause:
     """An exception of Spark's, of a database's or of Java's.
 

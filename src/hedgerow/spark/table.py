@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import NumericColumn, binned
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.limits import LARGEST_LEAF
@@ -130,8 +131,11 @@ def _each_once(rows: Frame, tree: Tree) -> Frame:
 
 def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Batches], Batches]:
     """Return what an executor does with a partition's rows; the frame stays on the driver."""
-    count, unit, contributions = table.count, table.unit, table.contributions
-    numeric, schema = table.numeric, leaf_schema(tree)
+    count = table.count
+    unit = table.unit
+    contributions = table.contributions
+    numeric = table.numeric
+    schema = leaf_schema(tree)
 
     def work(batches: Batches) -> Batches:
         for share in _shares(batches, whole=unit is not None):
@@ -149,7 +153,7 @@ def _leaf_rows(table: SparkTable, tree: Tree, others: list[str]) -> Callable[[Ba
 
 def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
     """Yield the batches of a partition in a few large tables; or in one."""
-    waiting: list[pa.RecordBatch] = []
+    waiting = []
     rows = 0
     for batch in batches:
         waiting.append(batch)
@@ -161,7 +165,7 @@ def _shares(batches: Batches, *, whole: bool) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkSource:
     """What Spark can read and the local engine cannot.
 

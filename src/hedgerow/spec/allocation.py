@@ -1,13 +1,13 @@
 """``[allocation]`` of a release file as types, with the public prior that it may follow."""
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from math import inf
 from typing import Any, cast
 
-from hedgerow.declared import Rational
+from hedgerow.declared import Rational, frozen
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.errors import HedgerowError, PlanError, SpecError, shorten
@@ -36,7 +36,7 @@ from hedgerow.text import as_double
 TARGET = Rational("--target-mse", 0, inf, PlanError, ends="()")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllocationSpec:
     """The allocation of a release file.
 
@@ -101,9 +101,11 @@ class AllocationSpec:
 
         That is single noisy counts along a chain, and estimates of other workloads.
         """
-        wanted, what = ("cells", "single noisy counts")
+        wanted = "cells"
+        what = "single noisy counts"
         if of_estimates:
-            wanted, what = ("released", "estimates")
+            wanted = "released"
+            what = "estimates"
         if self.section.method == "optimal" and self.section.objective not in {None, wanted}:
             raise SpecError(f'--target-mse needs objective = "{wanted}": it is for {what}')
         if self.section.method == "distribution":

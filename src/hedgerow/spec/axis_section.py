@@ -109,7 +109,8 @@ class AxisSection(Section):
     def check(self) -> None:
         """Raise a SpecError for keys that do not go together."""
         self.check_together()
-        given, kind = self.model_fields_set, self.kind
+        given = self.model_fields_set
+        kind = self.kind
         odd = [key for key in type(self).model_fields if key in given - kind.keys]
         if odd:
             raise SpecError(kind.has_no.format(odd[0]))
@@ -150,7 +151,8 @@ class AxisSection(Section):
         if self.edges is not None:
             edges = [float(_number(edge, f"edge {i}")) for i, edge in enumerate(self.edges)]
             return Ranges(self.name, edges, outside)
-        low, high = _number(self.low, "low"), _number(self.high, "high")
+        low = _number(self.low, "low")
+        high = _number(self.high, "high")
         bins = cast("int", self.bins)
         return Ranges.equal_width(self.name, low, high, bins, out_of_bounds=outside)
 
@@ -172,7 +174,9 @@ def public_axis(
         order = section.product or ()
         return Axis.from_product(section.name, lists, order, attribute=section.attribute)
     if section.kind is NUMERIC and mechanism is not None:
-        ranges, branching, _ = section.ranges, section.branching, section.column
+        ranges = section.ranges
+        branching = section.branching
+        _ = section.column
         if branching is None and flat:
             branching = [ranges.bins]
         return numeric_axis(ranges, branching, mechanism=mechanism, attribute=section.attribute)
@@ -193,7 +197,8 @@ def listed_axis(axis: AxisSection, source: Path | Query, *, of_table: bool = Fal
             "low, high, bins and edges are for tables of numbers, and noisy counts are not"
         )
     axis.check()
-    rule, levels = axis.rule, tuple(axis.levels)
+    rule = axis.rule
+    levels = tuple(axis.levels)
     check_names(axis.name, levels, levels)
     if of_table:
         if rule is not None or axis.names is not None:

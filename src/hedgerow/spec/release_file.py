@@ -95,7 +95,7 @@ def described_by(section: DescribeSection) -> Description:
         SpecError: a level with two labels.
     """
     said = section.model_dump(exclude={"notes", "levels"})
-    levels: dict[str, str] = {}
+    levels = {}
     for name, given in section.levels.items():
         inner = {name: given} if isinstance(given, str) else {}
         if isinstance(given, dict):  # as TOML reads ``origin.region = …``
@@ -258,9 +258,11 @@ class AllocationSection(Section):
             )
         if self.method == "fair" and isinstance(self.importance, dict | str):
             raise SpecError('method = "fair" takes importance as a list')
-        own, others = ("optimal", OfTrees)
+        own = "optimal"
+        others = OfTrees
         if self.objective in get_args(OfTrees):
-            own, others = ("distribution", ObjectiveName)
+            own = "distribution"
+            others = ObjectiveName
         if self.objective is not None and self.method != own:
             raise SpecError(
                 f'objective = "{self.objective}" goes with method = "{own}"; that of '
@@ -390,7 +392,8 @@ def budget_of(privacy: PrivacySection) -> Budget:
 
 def _neighbours(privacy: PrivacySection, unit: str | None) -> Neighbours:
     privacy.check_together()
-    m, exactly = privacy.contributions, privacy.exactly
+    m = privacy.contributions
+    exactly = privacy.exactly
     if privacy.neighbours == "add-remove":
         return AddRemove(m, unit=unit)
     if exactly is None and unit is None and m > 1:

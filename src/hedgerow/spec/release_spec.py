@@ -163,7 +163,8 @@ class ReleaseSpec:
     @cached_property
     def _designed(self) -> Plan | None:
         """The plan of a distribution over one numeric axis, where the file asks for one."""
-        axis, measure = self.file.axis[0], self.file.estimate.measure
+        axis = self.file.axis[0]
+        measure = self.file.estimate.measure
         alone = self.file.allocation.method == "distribution" and len(self.file.axis) == 1
         if not alone or axis.attribute or axis.kind is not NUMERIC or measure == Survivors.name:
             return None
@@ -266,7 +267,8 @@ class ReleaseSpec:
         if section.sizes is not None:
             advice = "the verdicts made from it would tell of it: name a public table"
             sizes = read_prior(section.sizes, self.table, tree, "sizes", advice)
-        bound, areas = section.bound, None
+        bound = section.bound
+        areas = None
         if section.areas is not None:
             self.table.check_public(section.areas, "areas", "name a public file")
             lookup = Lookup.of(tree, self.path.parent / section.areas, section.area_column)

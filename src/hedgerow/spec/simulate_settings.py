@@ -1,13 +1,14 @@
 """The settings that a ``[simulate]`` section compares: combinations of its lists, and baselines."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict
 
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, SpecError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.evaluate.baselines import (
@@ -124,7 +125,7 @@ Made = tuple[str, Method | HedgerowError]
 """A name, and the setting or the reason why it is impossible."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """An impossible setting, and the reason."""
 
@@ -132,7 +133,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Combination:
     """One combination of the lists of a file, as sections; the estimator's has no measure."""
 
@@ -149,7 +150,7 @@ class Combination:
         return one == two and self.budget.budget() == other.budget.budget()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """The settings that a section compares: its lists, and for the rest the release file."""
 
@@ -158,8 +159,8 @@ class Comparison:
 
     def settings(self, tree: Tree) -> tuple[list[Method], list[LeftOut]]:
         """Return what to compare, and what is impossible; raise if nothing is left."""
-        possible: list[Method] = []
-        left_out: list[LeftOut] = []
+        possible = []
+        left_out = []
         for name, made in (*self._combined(tree), *self._baselines(tree)):
             if isinstance(made, HedgerowError):
                 left_out.append(LeftOut(name, str(made)))
@@ -187,7 +188,8 @@ class Comparison:
 
     def combinations(self) -> list[Combination]:
         """Return those of the lists, each once, the file's own first where a list is left out."""
-        section, own = self.section, self.own()
+        section = self.section
+        own = self.own()
         measures: Sequence[str] = section.measures or [own.measure, Survivors.name, All.name]
         combinations: list[Combination] = []
         for workload in section.workloads or [own.workload]:
@@ -207,11 +209,12 @@ class Comparison:
         return combinations
 
     def _combined(self, tree: Tree) -> Iterator[Made]:
-        plans: dict[str, Plan | HedgerowError] = {}
+        plans = {}
         taken: set[str] = set()
         usual = self.section.measures is None
         for given in self.combinations():
-            own, spec = self._name(given), self._spec(given)
+            own = self._name(given)
+            spec = self._spec(given)
             tries = (own, *(f"{own} #{i}" for i in range(2, len(taken) + 3)))
             name = next(each for each in tries if each not in taken)
             taken.add(name)
@@ -258,7 +261,8 @@ class Comparison:
                 even = AllocationSection(method="uniform")
                 setting = replace(own, budget=given, allocation=even)
                 if not any(map(setting.is_same, self.combinations())):  # else it is there already
-                    name, spec = self._name(setting), self._spec(setting)
+                    name = self._name(setting)
+                    spec = self._spec(setting)
                     yield name, _setting(name, _attempt(spec.plan, tree), spec)
                 continue
             noisy = baseline in {"leaf-noise", "independent-noise"}
@@ -270,7 +274,8 @@ class Comparison:
     def _baseline(
         self, tree: Tree, baseline: Baseline, budget: Budget, kind: str | None, name: str
     ) -> Method:
-        neighbours, invariants = self.release.neighbours, self.release.invariants
+        neighbours = self.release.neighbours
+        invariants = self.release.invariants
         mechanism = MECHANISMS[kind or DiscreteGaussian.name]
         if baseline == "leaf-noise":
             return LeafNoise(tree, budget, neighbours, mechanism, name)

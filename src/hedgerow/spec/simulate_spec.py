@@ -48,7 +48,8 @@ class SimulateSpec:
         """Raise if it is the table of a release file that does not declare it public."""
         if self._own_is_public:
             return
-        own, given = self.release.table, self._public.table
+        own = self.release.table
+        given = self._public.table
         if own.source == given.source or any(map(own.shares_files, given.places)):
             raise SpecError(
                 "[simulate.table] is the table of the release file, and that file does not declare "
@@ -75,7 +76,8 @@ class SimulateSpec:
 
         To compare them, that is read where it is a file. The answer is for a terminal alone.
         """
-        own, public = self.release.table, self._public.table
+        own = self.release.table
+        public = self._public.table
         if self.section.table is None or self._own_is_public or not isinstance(own.source, Path):
             return False
         return any(

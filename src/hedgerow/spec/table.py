@@ -1,11 +1,12 @@
 """``[table]`` of a release file: where the confidential records are, and how they are counted."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
@@ -32,7 +33,7 @@ def located(url: str, folder: Path) -> str:
     return f"{SQLITE}{quote(path)}{mark}{parameters}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableSpec:
     """The table of a release file.
 
@@ -114,7 +115,8 @@ class TableSpec:
         return within("[table]", self._public_counts, tree, bounded)
 
     def _public_counts(self, tree: Tree, bounded: bool) -> Counts:  # noqa: FBT001 - from within
-        source, axes = self.source, list(tree.axes)
+        source = self.source
+        axes = list(tree.axes)
         if isinstance(source, SparkSource):
             return self.counts(tree)  # an error that says so
         listed = [n for n, axis in enumerate(self.file.axis) if axis.kind is not NUMERIC]
@@ -152,7 +154,8 @@ class TableSpec:
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
         """Return the table, to be read on Spark."""
-        table, source = self.file.table, self.source
+        table = self.file.table
+        source = self.source
         if isinstance(source, Query):
             raise SpecError("[table] on Spark a database is read by JDBC: jdbc:postgresql://…")
         text = source.text if isinstance(source, SparkSource) else str(source.absolute())
@@ -166,7 +169,8 @@ class TableSpec:
 
     def _records(self, tree: Tree) -> Any:
         """Return the records; where axes are numeric, with the codes of their bins."""
-        numeric, source = self._numeric(tree), self.source
+        numeric = self._numeric(tree)
+        source = self.source
         if isinstance(source, SparkSource):
             raise SpecError("[table] source can be read by Spark only, in hedgerow release")
         if not numeric:

@@ -201,13 +201,20 @@ def _bounded(given: object, path: Keys) -> Iterator[tuple[Keys, object]]:
                 )
             yield from _bounded(value, [*path, key])
         return
-    size, most, unit = 0, 0, "letters"
+    size = 0
+    most = 0
+    unit = "letters"
     if isinstance(given, str):
-        size, most = len(given), LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
+        size = len(given)
+        most = LONGEST_PATH if path[-1] in _LONG else LONGEST_TEXT
     elif isinstance(given, int):
-        size, most, unit = given.bit_length(), WORD, "bits"
+        size = given.bit_length()
+        most = WORD
+        unit = "bits"
     elif isinstance(given, Decimal):
-        size, most, unit = len(given.as_tuple().digits), PLACES, "digits"
+        size = len(given.as_tuple().digits)
+        most = PLACES
+        unit = "digits"
     if size > most:
         where, key = _place(path)
         raise SpecError(
@@ -255,7 +262,8 @@ def _place(path: Keys) -> tuple[str, str]:
     """Return where a key stands, as ``[section] `` or ``[[section]] 1 list: entry 2: ``, and it."""
     if len(path) < 2:
         return "", str(path[0]) if path else "the file"
-    where, keys = f"[{path[0]}] ", path[1:]
+    where = f"[{path[0]}] "
+    keys = path[1:]
     if isinstance(keys[0], int):
         where, keys = f"[[{path[0]}]] {keys[0] + 1} ", keys[1:]
     if len(keys) > 1 and isinstance(keys[1], int):

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes
+from hedgerow.arrays import Bool, Int32, Int64, IntArrays, Sizes, int32
 from hedgerow.errors import (
     TableError,
     as_list,
@@ -273,7 +273,8 @@ class Axis:
     @property
     def not_stated_leaves(self) -> Int32:
         """The leaves that take records outside the list: int32, one, one an area, or none."""
-        rule, codes = self.not_stated_by_parent, pl.Series([self.not_stated])
+        rule = self.not_stated_by_parent
+        codes = pl.Series([self.not_stated])
         if self.not_stated is None:
             return np.zeros(0, dtype=np.int32)
         if rule is not None:
@@ -283,7 +284,8 @@ class Axis:
 
     def is_not_stated(self, level: int) -> Bool:
         """Return which nodes of a level stand for records outside the list alone: bool (nodes)."""
-        above, size = self.ancestors(level), self.size(level)
+        above = self.ancestors(level)
+        size = self.size(level)
         own = np.bincount(above[self.not_stated_leaves], minlength=size)
         return np.asarray(own == np.bincount(above, minlength=size))
 
@@ -462,7 +464,7 @@ class Axis:
 
     def path(self, level: int, nodes: Int32) -> list[pl.Series]:
         """Return the codes of nodes of a level and of their ancestors, coarsest first."""
-        series = list[pl.Series]()
+        series = []
         for k in range(level, 0, -1):
             series += [words.gather(nodes) for words in reversed(self._words(k))]
             nodes = self._parents(k, nodes)
@@ -470,7 +472,7 @@ class Axis:
 
     def _parents(self, level: int, nodes: Int32) -> Int32:
         above = np.searchsorted(self.child_start[level - 1], nodes, side="right") - 1
-        return above.astype(np.int32)
+        return int32(above)
 
     @cached_property
     def _columns(self) -> list[list[CodeColumn]]:
@@ -482,8 +484,10 @@ class Axis:
 
     def rows(self, level: int, nodes: Int32) -> list[pa.Array]:
         """Return the columns of Arrow with what `path` says of nodes, of which there is one."""
-        columns, first = list[pa.Array](), nodes.min()
-        here, place = np.arange(first, nodes.max() + 1, dtype=np.int32), nodes - first
+        columns = []
+        first = nodes.min()
+        here = np.arange(first, nodes.max() + 1, dtype=np.int32)
+        place = nodes - first
         for k in range(level, 0, -1):
             columns += [column.rows(here, place) for column in reversed(self._columns[k - 1])]
             here = self._parents(k, here)

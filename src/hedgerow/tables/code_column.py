@@ -3,19 +3,18 @@
 A level whose codes are too many to be one dictionary, such as a nation's blocks, has a text a row.
 """
 
-from dataclasses import dataclass
-
 import polars as pl
 import pyarrow as pa
 
 from hedgerow.arrays import Int32
+from hedgerow.declared import frozen
 
 MOST_SHARED = 1 << 22
 """Bytes of a dictionary of all a level's codes in a Parquet file up to which it becomes one."""
 BYTES_A_LENGTH = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CodeColumn:
     """The codes of a level's nodes in one column.
 

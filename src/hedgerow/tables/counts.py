@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Codes, Int64, Levels, rises, row_by_row, some_of
+from hedgerow.arrays import Array, Codes, Int64, Levels, float64, rises, row_by_row, some_of
 from hedgerow.errors import TableError, check_type, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.ordered import Leaves, Sums, merge_equal
@@ -198,7 +198,7 @@ def _saturated(values: Int64, start: Int64) -> Int64:
     Doubles hold each sum below 2⁵³ exactly and never fall when something is added, so they tell
     which groups reach the limit; the others' sums fit.
     """
-    full = np.add.reduceat(values.astype(np.float64), start) >= LARGEST_LEAF
+    full = np.add.reduceat(float64(values), start) >= LARGEST_LEAF
     return np.where(full, LARGEST_LEAF, np.add.reduceat(values, start))
 
 

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.tree import Tree
@@ -17,7 +18,7 @@ MOST_NOTES, MOST_LABELS = 50, 1_000
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,5}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """What a table is, for whoever reads its release; no part of what is signed off.
 

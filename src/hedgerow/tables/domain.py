@@ -115,7 +115,8 @@ def match_axis(db: Database, number: int, axis: Axis, columns: Texts, first: int
     if len(levels) > 1 and _uppers_are_listed(db, axis, fields[:-1]):
         levels = levels[-1:]
     stops = _stops(axis) if by_level else None
-    name, ragged = f"axis{number}", stops is not None
+    name = f"axis{number}"
+    ragged = stops is not None
     db.register(name, _listed(axis, levels, stops))
     code = f"COALESCE({', '.join(reversed(fields))})" if stops is not None else fields[-1]
     if axis.reading is not None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.arrays import Array, CellNumbers, Codes, Int64, UInt64, begins, some_of
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, outside_limits
 from hedgerow.limits import LARGEST_LEAF
 from hedgerow.tables.sources.database import Database, translate_duckdb_errors
@@ -131,7 +132,8 @@ def _rules(column: str, number: str, kind: str, subject: str) -> tuple[str, Rule
 
 
 def _text_rules(text: str) -> Rules:
-    number, plain = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)", _plain(text)
+    number = r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)"
+    plain = _plain(text)
     return [
         (f"{text} IS NULL OR {text} = ''", MISSING),
         (_matches(text, "[+-]?(nan|inf|infinity)"), ENDLESS),
@@ -150,7 +152,8 @@ def _plain(text: str) -> str:
     ``12,0``; ``1,234`` can be a fraction.
     """
     digits = "[+-]?[1-9][0-9]{0,2}"
-    gaps, apostrophes = "([ \u00a0\u202f][0-9]{3})+", "([''’][0-9]{3})+"
+    gaps = "([ \u00a0\u202f][0-9]{3})+"
+    apostrophes = "([''’][0-9]{3})+"
     commas = f"{digits}((,[0-9]{{3}})+[.][0-9]*|(,[0-9]{{3}}){{2,}})"
     points = f"{digits}(([.][0-9]{{3}})+,[0-9]*|([.][0-9]{{3}}){{2,}})"
     blanks = f"{digits}({gaps}|{apostrophes})([.,][0-9]*)?"
@@ -185,7 +188,7 @@ def record_words(codes: Codes, values: Int64) -> tuple[UInt64, ...]:
         codes: one int32 array (leaves) an axis.
         values: int64 (leaves), records.
     """
-    words = list[UInt64]()
+    words = []
     for seed in map(np.uint64, SEEDS):
         word = np.full(len(values), seed)
         for code in codes:  # by the finaliser of SplitMix64 (Steele, Lea & Flood 2014), a bijection
@@ -239,7 +242,7 @@ class Column:
         return column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordering:
     """How the records of a table become leaf counts.
 
@@ -261,7 +264,8 @@ class Ordering:
         names = [f"leaf{a}" for a in axes]
         kinds: dict[str, type[np.generic]] = {**dict.fromkeys(names, np.int32), "n": np.int64}
         columns = [Column(kind, self.folder and self.folder / n) for n, kind in kinds.items()]
-        lowest, flagged = [0 for _ in axes], [0 for _ in flags]
+        lowest = [0 for _ in axes]
+        flagged = [0 for _ in flags]
         waiting: list[Array] = []
         for batch in self._sorted(db, records, names, flags):
             codes = [batch.column(a).to_numpy() for a in axes]
@@ -291,7 +295,8 @@ class Ordering:
     def _sorted(
         self, db: Database, records: str, names: list[str], flags: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        leaves, flagged = ", ".join(names), "".join(f", {flag}" for flag in flags)
+        leaves = ", ".join(names)
+        flagged = "".join(f", {flag}" for flag in flags)
         if self.grouped:
             many = f"CAST(LEAST(SUM(n), {LARGEST_LEAF}) AS BIGINT)"
             records = (

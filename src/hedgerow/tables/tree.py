@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int64_zeros, runs
+from hedgerow.arrays import Codes, CuboidList, Int64, Levels, Sizes, int32, int64, int64_zeros, runs
 from hedgerow.errors import TableError, as_list, check_type
 from hedgerow.tables.axis import Axis
 from hedgerow.text import TextByName
@@ -337,7 +337,7 @@ class Tree:
 def _levels_of(words: list[str], names: Iterable[str]) -> list[str]:
     """Return words that stood between × signs, joined again where a level has such a name."""
     joined = [name.split(" × ") for name in names if " × " in name]
-    levels, first = list[str](), 0
+    levels, first = [], 0
     while first < len(words):
         lengths = [len(parts) for parts in joined if words[first : first + len(parts)] == parts]
         last = first + max(lengths, default=1)
@@ -377,9 +377,11 @@ def leaf_words(tree: Tree, number: int) -> list[Int64]:
     A cell's key is, refinement by refinement, the place of its node among its siblings. That place
     is a matter of the refined axis alone, so a word is a sum over the axes.
     """
-    axis, words = tree.axes[number], []
+    axis = tree.axes[number]
+    words = []
     for upper, lower in pairwise(word_depths(tree)):
-        word, shift = int64_zeros(axis.leaves), 0
+        word = int64_zeros(axis.leaves)
+        shift = 0
         for depth in range(lower, upper, -1):
             refined, level = tree.steps[depth - 1]
             if refined == number:
@@ -401,8 +403,8 @@ def tree_rank(tree: Tree, codes: Codes) -> list[Int64]:
         int64 arrays (leaves). Comparing them lexicographically compares leaves in tree order.
     """
     if len(tree.axes) == 1:
-        return [codes[0].astype(np.int64)]
-    words: list[Int64] = []
+        return [int64(codes[0])]
+    words = []
     for number, code in enumerate(codes):
         for i, word in enumerate(leaf_words(tree, number)):
             if number == 0:
@@ -430,7 +432,7 @@ def cell_numbers(tree: Tree, levels: Levels, codes: Codes) -> Int64:
 def cell_codes(tree: Tree, levels: Levels, numbers: Int64) -> Codes:
     """Return the nodes of cells by their numbers: one int32 array (cells) an axis."""
     codes = np.unravel_index(numbers, tree.sizes(levels))
-    return tuple(code.astype(np.int32) for code in codes)
+    return tuple(int32(code) for code in codes)
 
 
 def cells_above(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Codes:
@@ -447,8 +449,9 @@ def nodes_along(tree: Tree) -> Iterator[tuple[Codes, Int64]]:
     codes = [np.zeros(1, dtype=np.int32) for _ in tree.axes]
     for refined, level in tree.steps:
         first = np.asarray(tree.axes[refined].child_start[level - 1], dtype=np.int64)
-        children, eldest = np.diff(first)[codes[refined]], first[codes[refined]]
+        children = np.diff(first)[codes[refined]]
+        eldest = first[codes[refined]]
         yield tuple(codes), children
         codes = [np.repeat(code, children) for code in codes]
-        codes[refined] = runs(eldest, children).astype(np.int32)
+        codes[refined] = int32(runs(eldest, children))
     yield tuple(codes), np.zeros(len(codes[0]), dtype=np.int64)

@@ -64,7 +64,9 @@ class Proposer:
         for shape in others:
             fitting = [match for match in self.left if match.shape is shape]
             for match in fitting or ([] if shape in used else [_open(shape, shape.leaf)]):
-                names, free, number = {axis.name for axis in made}, match.name, 1
+                names = {axis.name for axis in made}
+                free = match.name
+                number = 1
                 while free in names:
                     number += 1
                     free = f"{match.name}_{number}"
@@ -73,7 +75,8 @@ class Proposer:
 
     def _said(self, name: str, given: str, shape: ListShape | None) -> ProposedAxis:
         """Return the axis of ``--axis``."""
-        words, bounds = given.split(","), _BOUNDS.fullmatch(given)
+        words = given.split(",")
+        bounds = _BOUNDS.fullmatch(given)
         if bounds is not None:
             self.source.place(name)
             return axis_of_numbers(name, Decimal(bounds[1]), Decimal(bounds[2]), bounds[3])
@@ -101,10 +104,8 @@ class Proposer:
 
     def _of_columns(self, name: str, words: Sequence[str], shape: ListShape | None) -> ProposedAxis:
         """Return the axis of columns of the table, or of a list, or of one that a list is for."""
-        shapes, own = (
-            self.shapes if shape is None else [shape],
-            set(words) <= set(self.source.names),
-        )
+        shapes = self.shapes if shape is None else [shape]
+        own = set(words) <= set(self.source.names)
         for match in matches(words, shapes) if own else ():
             if match.columns == tuple(words):
                 alike = match.shape, match.role

@@ -62,7 +62,8 @@ class ProposedAxis:
     @property
     def text(self) -> str:
         """The section as TOML."""
-        width, lines = max(map(len, self.keys)), ["[[axis]]"]
+        width = max(map(len, self.keys))
+        lines = ["[[axis]]"]
         if self.reason:
             reason = toml(self.reason)[1:-1]  # which ends no comment
             lines.insert(0, "# " + reason.replace('\\"', '"').replace("\\\\", "\\"))
@@ -122,7 +123,9 @@ def axis_of_list(
         levels: the list's columns, where they are known.
         numbers: the characters of each level's code, or the widths of squares, where known.
     """
-    shape, listed, columns = match.shape, match.listed, match.columns
+    shape = match.shape
+    listed = match.listed
+    columns = match.columns
     own_keys, note = _squares(name, match, numbers) if len(listed) > 1 else ({}, "")
     if not own_keys and not levels:
         own_keys, note = _rule(name, shape, listed[0], numbers)
@@ -178,7 +181,8 @@ def _rule(name: str, shape: ListShape, listed: str, numbers: Sequence[int]) -> t
         levels = [f"{name}_{depth}" for depth in range(1, depths + 1)] or [name]
         return {"levels": levels, "parent": parent}, f", and {parent} its parent"
     digits = () if numbers else shape.bureau_lengths(listed)
-    lengths, note = digits or numbers, ""
+    lengths = digits or numbers
+    note = ""
     if not numbers:
         above = shape.levels_above(listed).levels[:-1]
         if above and not (digits and not all(shape.begin(listed, one) for one in above)):
@@ -196,7 +200,8 @@ def axis_of_numbers(name: str, low: Decimal, high: Decimal, bins: str | None) ->
     """Return the axis of a numeric column; without a number of bins, of one a whole number."""
     if low >= high:
         raise SpecError(f"--axis {name}: the lower bound must be below the upper one")
-    whole, width = low % 1 == high % 1 == 0, int(high - low)
+    whole = low % 1 == high % 1 == 0
+    width = int(high - low)
     many = int(bins or (width if whole and width <= 1000 else 1000))
     first, last = (int(bound) if whole else bound for bound in (low, high))
     keys = {"name": name, "low": first, "high": last, "bins": many}

@@ -18,7 +18,6 @@ variance of i is g_i² Var(y_ancestor), and of a node at e or above it is all of
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf, prod
 
@@ -33,8 +32,10 @@ from hedgerow.arrays import (
     FloatTriple,
     Int64,
     Numbers,
+    float64,
     run_sums,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.factors import Factors
@@ -43,7 +44,7 @@ from hedgerow.estimate.tree.least_squares import downward, upward
 from hedgerow.kernels import kernel, over_families, run_range
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class AxisSquares:
     """The weights and variances of least squares along one axis.
 
@@ -77,7 +78,7 @@ class AxisSquares:
         Raises:
             EstimateError: a variance that is not above 0, or none for a level.
         """
-        own = np.array(own, dtype=np.float64)
+        own = float64(own)
         usable = own > 0
         if public is not None:
             own[:public], own[public], usable[: public + 1] = inf, 0.0, True
@@ -86,7 +87,8 @@ class AxisSquares:
                 f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "
                 "a finite one for the last"
             )
-        sizes, starts = shape.sizes, (None, *shape.child_start)
+        sizes = shape.sizes
+        starts = (None, *shape.child_start)
         layers = [Layer(np.zeros(n), v, s) for n, v, s in zip(sizes, own, starts, strict=True)]
         up = upward(layers)
         combined = tuple(variance for _, variance in up)
@@ -111,7 +113,8 @@ class AxisSquares:
 
     def summed_up(self, level: int) -> "AxisSquares":
         """Return the axis down to a level whose measurements are what each node's subtree says."""
-        shape, below = self.shape.down_to(level), level + 1
+        shape = self.shape.down_to(level)
+        below = level + 1
         return AxisSquares(
             shape, self.own[:below], self.combined[:below], self.family[:level],
             self.share[:below], self.final[:below],
@@ -164,14 +167,16 @@ class AxisSquares:
         Returns:
             For each level 0..L float64 (nodes, …).
         """
-        upward, within = [weights], list[Float64]()
+        upward = [weights]
+        within = list[Float64]()
         for k in range(level, 0, -1):  # the sum as one over nodes of level k - 1 and residuals
             here = upward[0]
             within.insert(0, sums(self.shape, k - 1, here * _aligned(self.combined[k], here)))
             upward.insert(0, sums(self.shape, k - 1, here * _aligned(self.share[k], here)))
         covariances = [self.final[0] * upward[0]]
         for k in range(1, self.depth + 1):
-            up, share = self.shape.parents(k), _aligned(self.share[k], weights)
+            up = self.shape.parents(k)
+            share = _aligned(self.share[k], weights)
             below = share * covariances[-1][up]
             if k <= level:
                 below += _aligned(self.combined[k], weights) * upward[k] - share * within[k - 1][up]
@@ -193,7 +198,8 @@ class AxisSquares:
         every = Factors.along(self.final[0], parents, self.combined[1 : level + 1])
         if level <= exact:
             return every[level], every[level]
-        above, nodes = self.shape.ancestors(level, exact), np.arange(self.shape.sizes[level])
+        above = self.shape.ancestors(level, exact)
+        nodes = np.arange(self.shape.sizes[level])
         gains = csr_array((self.gain(level, exact), (nodes, above)))
         return every[level], every[exact].moved(gains)
 
@@ -225,15 +231,20 @@ class AxisSquares:
         whole = crossed = regressor = up[0]
         explained = self.final[0][:, None]
         for k in range(1, level + 1):
-            parent, q = self.shape.parents(k), self.share[k][:, None]
-            family, below = self.family[k - 1][:, None], sums(self.shape, k - 1, up[k])
-            r, reach = self.final[k - 1][:, None] / family, explained / family
+            parent = self.shape.parents(k)
+            q = self.share[k][:, None]
+            family = self.family[k - 1][:, None]
+            below = sums(self.shape, k - 1, up[k])
+            r = self.final[k - 1][:, None] / family
+            reach = explained / family
             shared = (1 - 2 * r) * below + whole
             whole = up[k] * (1 - 2 * q * (1 - r[parent])) + q**2 * shared[parent]
             crossed = q * (reach[parent] * up[k] + q * (crossed - reach * below)[parent])
             regressor, explained = q**2 * regressor[parent], q**2 * explained[parent]
             if k <= exact:
-                crossed, regressor, explained = whole, whole, self.final[k][:, None]
+                crossed = whole
+                regressor = whole
+                explained = self.final[k][:, None]
         return whole, crossed, regressor
 
     def products(self, one: tuple[int, Float64], other: tuple[int, Float64]) -> Float64:
@@ -259,7 +270,8 @@ class AxisSquares:
 
     def coefficients_of(self, level: int, exact: int, weights: Float64) -> FloatTriple:
         """Return τ of sums over a level as `coefficients` does of nodes: float64 (sums, levels)."""
-        one, other = (level, weights), self.explaining(level, weights, exact)
+        one = (level, weights)
+        other = self.explaining(level, weights, exact)
         return self.products(one, one), self.products(one, other), self.products(other, other)
 
 
@@ -280,7 +292,8 @@ def _aligned(values: Float64, weights: Float64) -> Float64:
 
 def lines(table: Array, axis: int) -> Array:
     """Return a contiguous table as (left, nodes, right), without a copy."""
-    left, right = table.shape[:axis], table.shape[axis + 1 :]
+    left = table.shape[:axis]
+    right = table.shape[axis + 1 :]
     return table.reshape(prod(left), table.shape[axis], prod(right))
 
 
@@ -314,8 +327,10 @@ def combine_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> No
         axis: which dimension of the tables.
     """
     for level in range(own.depth - 1, -1, -1):
-        above, below = lines(levels[level], axis), lines(levels[level + 1], axis)
-        weights, start = (own.own_weight(level), own.child_weight(level)), own.shape.child_start
+        above = lines(levels[level], axis)
+        below = lines(levels[level + 1], axis)
+        weights = (own.own_weight(level), own.child_weight(level))
+        start = own.shape.child_start
         task = partial(combine_lines, above, below, start[level], weights)
         over_lines(task, below.shape, start[level])
 
@@ -323,7 +338,8 @@ def combine_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> No
 def spread_levels(own: AxisSquares, levels: Sequence[Float64], axis: int) -> None:
     """Pass down an axis, in place: after `combine_levels`, turn all levels into estimates."""
     for level in range(1, own.depth + 1):
-        above, below = lines(levels[level - 1], axis), lines(levels[level], axis)
+        above = lines(levels[level - 1], axis)
+        below = lines(levels[level], axis)
         start = own.shape.child_start[level - 1]
         task = partial(spread_lines, above, below, start, own.share[level])
         over_lines(task, below.shape, start)

@@ -64,7 +64,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def scratch_of(rows: int, columns: int) -> Scratch:
     """Return room for the vectors of blocks of at most so many rows and columns."""
     # Once for all blocks of a range: of small ones it would take longer than settling them.
-    a, b, filled, slope = np.empty(rows), np.empty(columns), np.empty(columns), np.empty(columns)
+    a = np.empty(rows)
+    b = np.empty(columns)
+    filled = np.empty(columns)
+    slope = np.empty(columns)
     return a, b, filled, slope, np.empty(rows, dtype=np.int64)
 
 
@@ -80,7 +83,8 @@ def settle_block(t: Matrix, weights: Weights, margins: Margins, scratch: Scratch
         y: int64 (rows, columns): the counts.
     """
     rows, columns = margins
-    m, n = len(rows), len(columns)
+    m = len(rows)
+    n = len(columns)
     # One row or column is what the other margin says.
     if m == 1 or n == 1:
         for i in range(m):
@@ -123,7 +127,8 @@ def _without_clipping(
     z: Matrix, weights: Weights, margins: Margins, a: Float64, b: Float64
 ) -> float:
     """Write the multipliers of the problem without y >= 0; return its smallest cell."""
-    (u, v), (rows, columns) = weights, margins
+    u, v = weights
+    rows, columns = margins
     m, n = z.shape
     # What rows and columns lack: R - Σ z and C - Σ z.
     for j in range(n):
@@ -133,7 +138,9 @@ def _without_clipping(
         for j in range(n):
             a[i] -= z[i, j]
             b[j] -= z[i, j]
-    whole_u, whole_v, gap = 0.0, 0.0, 0.0
+    whole_u = 0.0
+    whole_v = 0.0
+    gap = 0.0
     for i in range(m):
         whole_u += u[i]
         gap += a[i]
@@ -207,7 +214,9 @@ def _survey_columns(
     slope: Float64,
 ) -> float:
     """Write each column's sum and its slope in b; return how far the farthest one is off."""
-    (u, v), (a, b), (m, n) = weights, multipliers, z.shape
+    u, v = weights
+    a, b = multipliers
+    m, n = z.shape
     for j in range(n):
         filled[j] = 0.0
         slope[j] = 0.0
@@ -243,15 +252,20 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
         # row's, and the same for all.
         step = 1 if missing > 0 else -1
         for _ in range(abs(missing)):
-            at, least, first = -1, np.inf, np.uint64(0)
+            at = -1
+            least = np.inf
+            first = np.uint64(0)
             for j in range(n):
                 if step < 0 and y[i, j] == 0:
                     continue
                 cost = (step * (y[i, j] - t[i, j]) + 0.5) / v[j]
                 if cost < least:
-                    at, least, first = j, cost, _mixed(hashed, i, j)
+                    at = j
+                    least = cost
+                    first = _mixed(hashed, i, j)
                 elif cost == least and _mixed(hashed, i, j) < first:
-                    at, first = j, _mixed(hashed, i, j)
+                    at = j
+                    first = _mixed(hashed, i, j)
             y[i, at] += step
 
 
@@ -265,8 +279,11 @@ def _move(
     y: Int64,
 ) -> None:
     """Do step 3: move units along rows, from columns over their sums to those under them."""
-    (u, v), (m, n) = weights, t.shape
-    cheapest, over, best = scratch[0], scratch[1], scratch[4]
+    u, v = weights
+    m, n = t.shape
+    cheapest = scratch[0]
+    over = scratch[1]
+    best = scratch[4]
     # Totals are equal: if no column is over its sum, none is under it.
     if not _write_excess(columns, y, over):
         return
@@ -316,7 +333,9 @@ def _cheapest_row(
     y: Int64,
 ) -> int:
     """Return the row that gives a unit of column j away at the least cost."""
-    at, least, first = -1, np.inf, np.uint64(0)
+    at = -1
+    least = np.inf
+    first = np.uint64(0)
     for i in range(len(t)):
         if y[i, j] == 0:
             continue
@@ -325,9 +344,12 @@ def _cheapest_row(
         # A row must be named even where weights are so far apart that every cost overflows. Equal
         # costs go by hash, so that no row is favoured.
         if cost < least or at < 0:
-            at, least, first = i, cost, _mixed(hashed, i, len(y[i]) + j)
+            at = i
+            least = cost
+            first = _mixed(hashed, i, len(y[i]) + j)
         elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
-            at, first = i, _mixed(hashed, i, len(y[i]) + j)
+            at = i
+            first = _mixed(hashed, i, len(y[i]) + j)
     return at
 
 
@@ -336,15 +358,20 @@ def _cheapest_place(
     t: Float64, u: float, v: Float64, over: Float64, place: tuple[int, int], y: Int64
 ) -> tuple[int, float]:
     """Return the column that takes a unit of a row at the least cost, of those that lack one."""
-    at, least, first = 0, np.inf, np.uint64(0)
+    at = 0
+    least = np.inf
+    first = np.uint64(0)
     for k in range(len(t)):
         if over[k] < 0.0:
             # Half of what one unit more adds to (y - t)² / (u v); equal costs go by hash.
             cost = (y[k] - t[k] + 0.5) / (u * v[k])
             if cost < least:
-                at, least, first = k, cost, _mixed(place[0], place[1], k)
+                at = k
+                least = cost
+                first = _mixed(place[0], place[1], k)
             elif cost == least and _mixed(place[0], place[1], k) < first:
-                at, first = k, _mixed(place[0], place[1], k)
+                at = k
+                first = _mixed(place[0], place[1], k)
     return at, least
 
 

@@ -7,7 +7,6 @@ second axis, and no cell missing; a census has groups of its own, and a member h
 its group has; survivors have a group for each block.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,10 +19,12 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     IntTriple,
+    int32,
     int64_zeros,
     run_numbers,
     run_starts,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.block import scratch_of, settle_block
 from hedgerow.kernels import kernel, over_families, run_ends, run_range, run_size
@@ -44,7 +45,7 @@ Settled = IntPair
 """Where the nodes of each row begin in a flat table, and the counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Blocks:
     """The blocks below some parents, and where their cells stand in flat tables.
 
@@ -69,11 +70,13 @@ class Blocks:
             weights: float64 (rows) and float64 (columns): a cell's variance is their product.
             starts: int64 (row parents + 1) and int64 (column parents + 1): where children begin.
         """
-        (rows, columns), above = map(len, weights), [len(start) - 1 for start in starts]
+        rows, columns = map(len, weights)
+        above = [len(start) - 1 for start in starts]
         # Where parents along the first axis are few, columns fall into parts, each its own group.
         parts = max(1, min(above[1], AT_ONCE // above[0]))
         start = np.arange(parts + 1) * above[1] // parts
-        part, cell = np.arange(parts), starts[1][start]
+        part = np.arange(parts)
+        cell = starts[1][start]
 
         def begins(many: int, size: int, first: Int64) -> Int64:
             return (np.arange(many)[:, None] * size + first[:-1]).ravel()
@@ -82,7 +85,7 @@ class Blocks:
         members = np.argsort(parent.ravel(), kind="stable")
         member_start = run_starts(np.repeat(np.diff(starts[0]), parts))
         return cls(
-            (np.tile(part.astype(np.int32), above[0]), member_start, members),
+            (np.tile(int32(part), above[0]), member_start, members),
             (start, cell, starts[1], np.ascontiguousarray(weights[1])),
             np.repeat(weights[0], parts),
             (begins(rows, above[1], start), begins(above[0], columns, cell),
@@ -105,7 +108,8 @@ class Blocks:
             )
         rows, columns = (np.ascontiguousarray(each).ravel() for each in sums)
         counts = int64_zeros(estimates.shape)
-        (group, member_start, _), start_below = self.parents, self.tree[1]
+        group, member_start, _ = self.parents
+        start_below = self.tree[1]
         contradicted = np.zeros(len(group), dtype=np.bool_)
         task = partial(
             settle_blocks, self.parents, self.tree, (estimates.ravel(), self.u),
@@ -153,9 +157,12 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             n = run_size(child_start, node)
             tall, wide, most = max(tall, m), max(wide, n), max(most, m * n)
     scratch = scratch_of(tall, wide)
-    t, y = np.empty(most), np.empty(most, dtype=np.int64)
-    u, v = np.empty(tall), np.empty(wide)
-    r, c = np.empty((2, tall), dtype=np.int64), np.empty((2, wide), dtype=np.int64)
+    t = np.empty(most)
+    y = np.empty(most, dtype=np.int64)
+    u = np.empty(tall)
+    v = np.empty(wide)
+    r = np.empty((2, tall), dtype=np.int64)
+    c = np.empty((2, wide), dtype=np.int64)
     for p in range(first, last):
         g = group[p]
         rows = members[member_start[p] : member_start[p + 1]]
@@ -170,7 +177,8 @@ def settle_blocks(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
             contradicted[p] |= not agree
             if m == 0 or not agree:
                 continue
-            target, whole = t[: m * n].reshape(m, n), y[: m * n].reshape(m, n)
+            target = t[: m * n].reshape(m, n)
+            whole = y[: m * n].reshape(m, n)
             c[0, :n] -= start_below[g]
             # The rests, row by row; one column is told by its rows.
             for i in range(m if n > 1 else 0):

@@ -139,11 +139,14 @@ def _condition(
         moved = gap
         for axis in range(1, len(squares)):
             moved = _regressed(squares[axis], moved, axis, cuboid[axis], public[axis])
-        own, level, exact = squares[0], cuboid[0], public[0]
+        own = squares[0]
+        level = cuboid[0]
+        exact = public[0]
         if level <= exact:
             np.add(table, _regressed(own, moved, 0, level, exact), out=table)
             continue
-        above, gain = own.shape.ancestors(level, exact), own.gain(level, exact)
+        above = own.shape.ancestors(level, exact)
+        gain = own.gain(level, exact)
         shape = (-1, *(1,) * (table.ndim - 1))
         for rows in strips(table.shape):
             table[rows] += gain[rows].reshape(shape) * moved[above[rows]]

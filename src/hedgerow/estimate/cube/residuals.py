@@ -30,7 +30,7 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Array, Float64, Int32, Int64, Levels, OfCuboids, Sizes
+from hedgerow.arrays import Array, Float64, Int32, Int64, Levels, OfCuboids, Sizes, int64
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.kernels import kernel, over_families
 
@@ -101,7 +101,7 @@ class Residuals:
     @property
     def extents(self) -> Int64:
         """The sizes as int64 (k), as `turn_rows` takes them."""
-        return np.array(self.sizes, dtype=np.int64)
+        return int64(self.sizes)
 
     @cached_property
     def runs(self) -> tuple[Int64, Int32]:
@@ -115,7 +115,8 @@ class Residuals:
     @cached_property
     def sum_place(self) -> Int32:
         """The cell to which each cell adds in each marginal, of all marginals' cells: (2ᵏ, W)."""
-        place, begin = np.empty((len(self.every), *self.sizes), dtype=np.int32), 0
+        place = np.empty((len(self.every), *self.sizes), dtype=np.int32)
+        begin = 0
         for which, marginal in enumerate(self.every):
             shape = self.shape(marginal)
             place[which] = np.arange(begin, begin + prod(shape)).reshape(shape)
@@ -146,7 +147,7 @@ def turn(table: Float64) -> Float64:
     Args:
         table: contiguous float64 (rows, cells along each attribute, or 1 where it is summed up).
     """
-    extents = np.array([n for n in table.shape[1:] if n > 1], dtype=np.int64)
+    extents = int64([n for n in table.shape[1:] if n > 1])
     rows = table.reshape(len(table), prod(table.shape[1:]))
     starts = np.arange(len(rows) + 1) * rows.shape[1]
     over_families(lambda first, last: turn_rows(rows[first:last], extents), starts)
@@ -170,7 +171,8 @@ def turn_rows(table: Float64, extents: Int64) -> None:
             for first in range(0, len(row), block):
                 if n == 2:  # the sum and the difference, over √2
                     for i in range(first, first + stride):
-                        one, other = row[i], row[i + stride]
+                        one = row[i]
+                        other = row[i + stride]
                         row[i] = (one + other) / root
                         row[i + stride] = (one - other) / root
                     continue

@@ -19,6 +19,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Array, CuboidList, Float64, Int64, IntArrays, Levels, Sizes, run_numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 
 
@@ -45,7 +46,9 @@ class AxisShape:
         Raises:
             EstimateError: ranges that do not nest, or a node without children.
         """
-        kept, given, nodes = list[Int64](), [0], 1
+        kept = []
+        given = [0]
+        nodes = 1
         for level, start in enumerate(child_start):
             if len(start) != nodes + 1 or start[0] != 0 or (np.diff(start) < 1).any():
                 raise EstimateError(
@@ -95,7 +98,7 @@ class AxisShape:
         return start
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class CubeShape:
     """All combinations of the levels of several axes.
 

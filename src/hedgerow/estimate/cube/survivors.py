@@ -9,7 +9,6 @@ Blocks stand in the order of their row parents, then column parents; cells are l
 block by block and row by row.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,10 +20,13 @@ from hedgerow.arrays import (
     Int64,
     Integers,
     IntPair,
+    int32,
+    int64,
     run_of,
     run_starts,
     run_sums,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.kernels import inner_kernel, kernel, over_families, run_ends
@@ -33,7 +35,7 @@ Cells = tuple[Int32, Int32, Int64]
 """Positive cells of a cuboid: their nodes of the first axis and of the second, and their counts."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseBlocks:
     """The blocks with a positive cell above them; `SparseBlocks.of_cells` makes them.
 
@@ -104,7 +106,8 @@ class SparseBlocks:
             column: int32 (leaves): and of the second.
             parents: int64 (rows) and int64 (columns): the parent of each node.
         """
-        places, nodes = np.empty(len(row), dtype=np.int64), (self.rows, self.columns)
+        places = np.empty(len(row), dtype=np.int64)
+        nodes = (self.rows, self.columns)
         layout = self.pairs, self.row_start, self.column_start, self.cell_start
         task = partial(_write_places, (row, column), parents, layout, nodes, places)
         over_families(task, np.arange(len(row) + 1))
@@ -131,10 +134,11 @@ class SparseBlocks:
         """
         if noisy.shape != (self.cells,):
             raise EstimateError(f"{self.cells} noisy counts are needed, each finite")
-        rows, columns = np.diff(self.row_start), np.diff(self.column_start)
+        rows = np.diff(self.row_start)
+        columns = np.diff(self.column_start)
         every = np.arange(len(self) + 1)
         blocks = Blocks(
-            (every[:-1].astype(np.int32), self.row_start, np.arange(len(self.rows))),
+            (int32(every[:-1]), self.row_start, np.arange(len(self.rows))),
             (every, self.column_start, self.column_start, weights[1][self.columns]),
             weights[0][self.rows],
             (
@@ -150,8 +154,8 @@ def _grouped(keys: Int64, nodes: Int32, counts: Int64) -> tuple[Int64, Int64, In
     """Return the distinct keys, where each one's cells begin, and nodes and counts by key."""
     order = np.lexsort((nodes, keys))
     distinct, start = np.unique(keys[order], return_index=True)
-    begin = np.append(start, len(keys)).astype(np.int64)
-    return distinct, begin, nodes[order].astype(np.int32), counts[order]
+    begin = int64(np.append(start, len(keys)))
+    return distinct, begin, int32(nodes[order]), counts[order]
 
 
 @kernel
@@ -165,7 +169,8 @@ def _write_places(
     last: int,
 ) -> None:
     """Write where a range of leaves stand among the cells, -1 for those that are not measured."""
-    (row, column), (pairs, row_start, column_start, cell_start) = leaves, layout
+    row, column = leaves
+    pairs, row_start, column_start, cell_start = layout
     for leaf in range(first, last):
         places[leaf] = -1
         pair = parents[0][row[leaf]] * len(parents[1]) + parents[1][column[leaf]]

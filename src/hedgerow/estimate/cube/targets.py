@@ -55,10 +55,12 @@ def settle_with_targets(
     order = [*others, carried, first, second]
     turned = np.ascontiguousarray(filled.transpose(order))
     sums = margins[second].transpose(order), margins[first].transpose(order)
-    pair, below = (weights[first], weights[second]), (starts[first], starts[second])
+    pair = (weights[first], weights[second])
+    below = (starts[first], starts[second])
     blocks = Blocks.of_cuboid(pair, below)
     eldest = frozenset(starts[carried][:-1].tolist())
-    counts, left_out = np.empty(turned.shape, dtype=np.int64), np.zeros(turned.shape[-2:])
+    counts = np.empty(turned.shape, dtype=np.int64)
+    left_out = np.zeros(turned.shape[-2:])
     for place in np.ndindex(turned.shape[:-2]):
         if place[-1] in eldest:
             left_out[:] = 0.0
@@ -79,8 +81,10 @@ def _filled(
     for _ in range(TURNS):
         worst = 0.0
         for axis in sorted(starts, reverse=True):  # the exact ones last
-            start, far = starts[axis], np.zeros(len(starts[axis]) - 1)
-            table, wanted = lines(t, axis), lines(np.ascontiguousarray(margins[axis]), axis)
+            start = starts[axis]
+            far = np.zeros(len(starts[axis]) - 1)
+            table = lines(t, axis)
+            wanted = lines(np.ascontiguousarray(margins[axis]), axis)
             task = partial(_fill_lines, table, weights[axis], wanted, start, far)
             over_lines(task, table.shape, start)
             worst = max(worst, float(far.max()))
@@ -103,12 +107,14 @@ def _fill_lines(
         for p in range(part[2], part[3]):
             first, last = run_ends(start, p)
             for r in range(t.shape[2]):
-                total, filled = float(wanted[i, p, r]), 0.0
+                total = float(wanted[i, p, r])
+                filled = 0.0
                 for c in range(first, last):
                     filled += max(t[i, c, r], 0.0)
                 far[p] = max(far[p], abs(filled - total))
                 # t + w λ, the positive part of which has the sum: a multiplier a family.
-                here, weights = t[i, first:last, r], w[first:last]
+                here = t[i, first:last, r]
+                weights = w[first:last]
                 level = fill(here, (0.0, weights), weights, total, EXACT * total, 0.0)
                 for c in range(last - first):
                     here[c] += weights[c] * level

@@ -30,6 +30,7 @@ from math import prod
 import numpy as np
 
 from hedgerow.arrays import Float64, FloatPair, Int64, Integers, Levels, OfCuboids, Sizes
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import strips
 from hedgerow.estimate.factors import Factors
@@ -49,7 +50,7 @@ Groups = Sequence[Float64 | None]
 """Of each axis float64 (nodes, sums): sums that stand in the place of its nodes, if any."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Factored:
     """Numbers of cells: sums, over combinations of levels, of products over axes.
 
@@ -83,10 +84,12 @@ class Factored:
 
     def bound(self) -> float:
         """Return a bound of all cells from above; the largest where there is one level."""
-        low, high = np.ones(()), np.ones(())
+        low = np.ones(())
+        high = np.ones(())
         for each in self.others:
             ends = _ends((low, high), each, np.multiply.outer)
-            low, high = ends.min(axis=0), ends.max(axis=0)
+            low = ends.min(axis=0)
+            high = ends.max(axis=0)
         return float(_ends((low, high), self.first, np.multiply).max(axis=0).sum())
 
 
@@ -143,8 +146,10 @@ class ByFactors(ABC):
             cuboid: by the levels of the squares (levels of single children left out).
             codes: for each axis int (cells): the cell's node.
         """
-        terms, variances = self._terms(cuboid), np.zeros(len(codes[0]))
-        first, others = codes[self.leading], [*codes[: self.leading], *codes[self.leading + 1 :]]
+        terms = self._terms(cuboid)
+        variances = np.zeros(len(codes[0]))
+        first = codes[self.leading]
+        others = [*codes[: self.leading], *codes[self.leading + 1 :]]
         for begin in range(0, len(variances), CHUNK):
             chunk = slice(begin, begin + CHUNK)
             for term in terms:
@@ -231,7 +236,8 @@ class CubeVariances(ByFactors):
         """Return the covariance of two sums whose weights are products."""
         if self.public is None:
             return self._covariance(first, second)
-        one, other = self._explaining(first), self._explaining(second)
+        one = self._explaining(first)
+        other = self._explaining(second)
         crossed = self._covariance(first, other) + self._covariance(one, second)
         return self._covariance(first, second) - crossed + self._covariance(one, other)
 
@@ -246,7 +252,8 @@ class CubeVariances(ByFactors):
                 (own.final[k], own.explained(k, e)) if w is None else own.factors(k, e, w)
                 for own, k, e, w in levels
             ]
-            columns, signs = [tuple(v[:, None] for v in axis) for axis in parts], (1, -1)
+            columns = [tuple(v[:, None] for v in axis) for axis in parts]
+            signs = (1, -1)
         else:
             signs = (1, -2, 1)
             columns = [

@@ -1,10 +1,9 @@
 """The estimator of InfTDA: the smallest largest change of any cell."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.euclidean import (
     floor_quotient,
@@ -168,7 +167,7 @@ def _project(
         lower_in_ascending_order(x, total, bounds, shifts, held, result[begin:end])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chebyshev(FamilyEstimator):
     """Minimise ``max_i |y_i - x_i| / s_i`` over integers ``y >= 0`` with ``Σ y = c``, in a family.
 

@@ -1,9 +1,9 @@
 """The estimator of least squares: the smallest sum of squared changes, over the integers."""
 
-from dataclasses import dataclass
 from functools import partial
 
 from hedgerow.arrays import Int64
+from hedgerow.declared import frozen
 from hedgerow.estimate.families.real_projection import FamilyEstimator
 from hedgerow.estimate.families.sparse import project_penalised
 from hedgerow.estimate.families.units import family_hash, hand_out_evenly
@@ -174,7 +174,7 @@ def _write_above(x: Int64, water: int, spare: int, hashed: int, y: Int64) -> Non
         hand_out_evenly(x, water, (spare, filled, empty), hashed, y)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Euclidean(FamilyEstimator):
     """Minimise ``Σ (y_i - x_i)² / v_i`` over integers ``y >= 0`` with ``Σ y = c``, in each family.
 

@@ -1,10 +1,9 @@
 """Integer counts that make a cumulative distribution: monotone, within 0 and the total."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.real_projection import FamilyEstimator
@@ -56,7 +55,8 @@ def _project(
         begin, end = run_ends(family_start, family)
         if begin == end:
             continue
-        x, weights = np.empty(end - begin - 1), np.empty(end - begin - 1)
+        x = np.empty(end - begin - 1)
+        weights = np.empty(end - begin - 1)
         whole = 0.0
         for i in range(begin, end):
             whole += variance[0] if one else variance[i]
@@ -75,7 +75,7 @@ def _project(
         y[end - 1] = totals[family] - before
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Isotonic(FamilyEstimator):
     """Minimise ``Σ_j w_j (Y_j - X_j)²`` over integers ``0 <= Y_1 <= … <= Y_n = c``, by family.
 

@@ -15,12 +15,13 @@ was never measured. They are the limits of small and large variances, so they ar
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, FloatPair, Int64, int64_zeros
+from hedgerow.arrays import Bool, Float64, FloatPair, Int64, float64, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import (
     Estimator,
@@ -44,7 +45,7 @@ Kernel = Callable[[Float64, Float64, Int64, Int64, Families, Int64], None]
 """``(x, variance, family_start, totals, (first, last), y)``; one variance is that of all cells."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FamilyEstimator(Estimator):
     """An estimator that is a kernel, which settles each family by itself; its fields are its own.
 
@@ -115,10 +116,12 @@ def project_real(
         )
         return result
     each = variances if len(variances) == len(x) else np.full(len(x), variances[0])
-    start, rest = np.zeros_like(family_start), totals.copy()
+    start = np.zeros_like(family_start)
+    rest = totals.copy()
     left = np.empty(len(x), dtype=np.bool_)
     _settle((x, each), family_start, penalty, (start, rest, left), result)
-    part, left_variances = x[left], np.maximum(each[left], 1 / LARGEST_VARIANCE)
+    part = x[left]
+    left_variances = np.maximum(each[left], 1 / LARGEST_VARIANCE)
     left_estimates = int64_zeros(len(part))
     over_families(
         lambda a, b: solve(part, left_variances, start, rest, (a, b), left_estimates), start
@@ -140,7 +143,7 @@ def _checked_variances(x: Float64, variance: float | Float64 | None) -> tuple[Fl
     if variance is None:
         return np.ones(1), False
     one = isinstance(variance, int | float | np.floating) and not isinstance(variance, bool)
-    values = np.array([variance], dtype=np.float64) if one else np.asanyarray(variance)
+    values = float64([variance]) if one else np.asanyarray(variance)
     check_vector("variance", variance if not one else values, np.float64)
     if not one and len(values) != len(x):
         raise EstimateError(
@@ -181,7 +184,9 @@ def _settle(
     start, rest, left = problem
     for family in range(len(rest)):
         begin, end = run_ends(family_start, family)
-        x, variance, part = cells[0][begin:end], cells[1][begin:end], y[begin:end]
+        x = cells[0][begin:end]
+        variance = cells[1][begin:end]
+        part = y[begin:end]
         exact, own, exacts, unknowns = _sums(x, variance, penalty, float(rest[family]))
         # Exact cells beyond the total, or nothing else: these are projected. What was measured fits
         # within it and something was not: that takes the remainder.
@@ -198,7 +203,8 @@ def _settle(
         size = 0
         # Which cells are left to be projected, and the counts of all others.
         for i in range(len(x)):
-            exact_cell, unknown = variance[i] == 0.0, variance[i] == np.inf
+            exact_cell = variance[i] == 0.0
+            unknown = variance[i] == np.inf
             left[begin + i] = exact_cell if alone else not (settled or exact_cell or unknown)
             size += left[begin + i]
             if exact_cell and not alone:

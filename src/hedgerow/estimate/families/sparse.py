@@ -1,12 +1,12 @@
 """The estimator of penalised least squares: few counts that are not zero, and close ones."""
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families
 from hedgerow.estimate.families.real_projection import FamilyEstimator, project_real
@@ -76,7 +76,8 @@ def _sparsen_two(x: Float64, s: Float64, price: float, hashed: int, y: Int64) ->
     total = y[0] + y[1]
     # Three supports, so each is priced; of equally good ones a single cell is chosen.
     both = _distance(x, s, y[0], y[1]) + price
-    first, second = _distance(x, s, total, 0), _distance(x, s, 0, total)
+    first = _distance(x, s, total, 0)
+    second = _distance(x, s, 0, total)
     if min(first, second) <= both:
         ahead = first < second or (first == second and receives_leftover_unit(0, hashed, 1, 2))
         y[0] = total if ahead else 0
@@ -201,7 +202,7 @@ def _solve(
     return cost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sparse(FamilyEstimator):
     """Minimise ``Σ (y_i - x_i)² / v_i + penalty · #{y > 0}`` over integers ``y >= 0``, ``Σ y = c``.
 

@@ -51,7 +51,9 @@ def last_worthwhile(
     Bisection between ranks for the lowest whose first cell gains more than the price, given all
     higher ones; then bisection between the cells of this rank.
     """
-    x, s, ranks = cells[0], cells[1], cells[2]
+    x = cells[0]
+    s = cells[1]
+    ranks = cells[2]
     edge = _lowest_worthwhile(cells, total, price, whole)
     # Σ x and Σ s of all cells above the edge, and how many are on it.
     sum_x = 0.0
@@ -87,7 +89,9 @@ def _lowest_worthwhile(
     whole: bool,  # noqa: FBT001 - a kernel has no keyword-only arguments
 ) -> float:
     """Return the lowest rank whose first cell gains more than the price, given all higher ranks."""
-    x, s, ranks = cells[0], cells[1], cells[2]
+    x = cells[0]
+    s = cells[1]
+    ranks = cells[2]
     low = ranks.min()
     high = ranks.max()
     while low < high:

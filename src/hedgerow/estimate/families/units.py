@@ -83,7 +83,9 @@ def level_of(t: Float64, s: Float64, total: float, near: float = 0.0) -> float:
     It begins to the right of the solution, where all cells would be active, as if none were cut.
     """
     # Rounding errors are of the size of all that is added up; its sum may be near 0.
-    whole, size, slope = 0.0, total, 0.0
+    whole = 0.0
+    size = total
+    slope = 0.0
     for i in range(len(t)):
         whole += t[i]
         size += abs(t[i])

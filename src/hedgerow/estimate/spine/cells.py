@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    int32,
     int64_zeros,
     run_of,
     run_starts,
@@ -52,7 +53,8 @@ class Cells:
 
     def __post_init__(self) -> None:
         """Check that places lie within widths."""
-        cells, nodes = int(self.support.widths.sum()), self.support.tree.sizes[self.coarse]
+        cells = int(self.support.widths.sum())
+        nodes = self.support.tree.sizes[self.coarse]
         if len(self.width) != nodes or len(self.place) != cells:
             raise EstimateError(
                 f"a cuboid needs the widths of {nodes} coarse cells and the places of {cells} "
@@ -66,7 +68,7 @@ class Cells:
     def _coarse_cell(self) -> Int32:
         """The coarse cell of each group: int32 (groups)."""
         tree = self.support.tree
-        return tree.ancestors(tree.depth, self.coarse).astype(np.int32)
+        return int32(tree.ancestors(tree.depth, self.coarse))
 
     @cached_property
     def _offset(self) -> Int64:
@@ -82,7 +84,7 @@ class Cells:
     def numbers(self) -> Int32:
         """The attribute cuboid's cell to which each detail cell adds, -1 for none: int32."""
         first = self._offset[self._coarse_cell[self._group_of]]
-        return np.where(self.place < 0, -1, first + self.place).astype(np.int32)
+        return int32(np.where(self.place < 0, -1, first + self.place))
 
     @cached_property
     def is_detail(self) -> bool:
@@ -185,7 +187,8 @@ def _lay_out(
     rows: tuple[int, Int64, Int32], layout: tuple[Int32, Int64], begin: Int64, start: Int64
 ) -> None:
     """Write where each row's coarse cell begins, if asked, and behind each node where it ends."""
-    (_, row_start, group), (coarse, width) = rows, layout
+    _, row_start, group = rows
+    coarse, width = layout
     base = 0
     for n in range(len(row_start) - 1):
         last = -1
@@ -210,12 +213,16 @@ def _sum_detail(
     out: Array,
 ) -> None:
     """Add every detail cell to its cell."""
-    (_, row_start, group), (begin, offset, place) = rows, layout
-    at, zero = 0, out.dtype.type(0)
+    _, row_start, group = rows
+    begin, offset, place = layout
+    at = 0
+    zero = out.dtype.type(0)
     for row in range(row_start[0], row_start[-1]):
-        g, base = group[row], begin[row - row_start[0]]
+        g = group[row]
+        base = begin[row - row_start[0]]
         # Neighbours mostly add to one cell, whose sum so far stays in a register.
-        here, total = np.int32(-1), zero
+        here = np.int32(-1)
+        total = zero
         for i in run_range(offset, g):
             if place[i] != here:
                 if here >= 0:
@@ -237,10 +244,12 @@ def _add_counts(
     out: Int64,
 ) -> None:
     """Add each count to its cell, if there is one."""
-    (first, row_start, group), (begin, group_of, place) = rows, layout
+    first, row_start, group = rows
+    begin, group_of, place = layout
     nodes, cells, values = given
     for i in range(len(nodes)):
-        n, cell = nodes[i] - first, cells[i]
+        n = nodes[i] - first
+        cell = cells[i]
         # Leaves outside the nodes, or in no cell of this cuboid, count elsewhere.
         if cell < 0 or n < 0 or n >= len(row_start) - 1 or place[cell] < 0:
             continue

@@ -138,7 +138,8 @@ class Component:
         Raises:
             EstimateError: matrices that are not so.
         """
-        depth, used = support.spine.depth, support.group[0]
+        depth = support.spine.depth
+        used = support.group[0]
         if len(information) != depth + 1:
             raise EstimateError(f"each of {depth + 1} levels needs its information")
         meet = total_weight is not None
@@ -182,7 +183,8 @@ class Component:
         """Return C of some nodes, row by row, counted from their first row."""
         rows, start = self.blocks(level, nodes)
         sizes = np.diff(rows)
-        size, first = np.repeat(sizes, sizes), np.repeat(rows[:-1] - rows[0], sizes)
+        size = np.repeat(sizes, sizes)
+        first = np.repeat(rows[:-1] - rows[0], sizes)
         at = np.repeat(start[:-1] - start[0], sizes) + (np.arange(len(size)) - first) * size
         return first, size, at, self.combined[level][start[0] : start[-1]]
 
@@ -219,7 +221,8 @@ class Component:
                 (self.at_root - less).ravel() * (len(moved) > 1)
             ]  # one alone is known exactly
         for level in range(1, self.support.spine.depth + 1):
-            blocks, above = (self.blocks(level - 1), self.blocks(level)), self._above(level)
+            blocks = (self.blocks(level - 1), self.blocks(level))
+            above = self._above(level)
             family = self.family[level - 1], self.joined[level - 1], covariances[-1]
             covariances.append(np.empty_like(self.combined[level]))
             task = partial(finish, blocks, above, family, self.combined[level], covariances[-1])
@@ -244,7 +247,8 @@ class Component:
         Returns:
             float64 (groups, groups); its diagonal alone where groups do not meet.
         """
-        here, groups = self.support, self.support.groups
+        here = self.support
+        groups = self.support.groups
         wide = groups if self.start else 1
         covariance = np.zeros((groups // wide, wide, wide))
         row, blocks = self._listed(level, nodes)
@@ -257,28 +261,32 @@ class Component:
             upper, higher = self._listed(above, nodes)
             at = np.searchsorted(upper, here.parent[level][row])
             over = np.zeros((len(upper), wide))
-            products, cells = (
-                maps.copy(),
-                [np.arange(len(each) + 1) * wide for each in (over, maps)],
-            )
+            products = maps.copy()
+            cells = [np.arange(len(each) + 1) * wide for each in (over, maps)]
             multiply(blocks, self.combined[level], cells[1], products.reshape(-1))
             add_children(at, (cells[0], cells[1]), products.reshape(-1), over.reshape(-1))
             multiply(higher, self.joined[above], cells[0], over.reshape(-1))
             add_squares(blocks, (at, group), (self.combined[level], maps, over), covariance)
             # What the other children add; it is 0 exactly where there are none.
-            group, own = here.group[above][upper], (which if self.start else at, at)
+            group = here.group[above][upper]
+            own = (which if self.start else at, at)
             start = run_starts(np.diff(higher[0]) ** 2)
-            sums, parents = np.zeros(start[-1]), (higher[0], start)
+            sums = np.zeros(start[-1])
+            parents = (higher[0], start)
             add_matrices((parents, blocks), own, (sums, self.combined[level]))
             left = self.family[above][runs(higher[1], np.diff(start))] - sums
             add_squares(parents, (at, group), (left, over, np.zeros((0, wide))), covariance)
-            level, row, blocks, maps = above, upper, higher, over
+            level = above
+            row = upper
+            blocks = higher
+            maps = over
         add_squares(blocks, (row, group), (self.final[0], maps, np.zeros((0, wide))), covariance)
         return covariance.reshape((groups,) * self.dimensions)
 
     def _listed(self, level: int, nodes: Int64) -> tuple[Int64, Blocks]:
         """Return the rows of listed nodes, and their blocks, whose rows are counted from 0."""
-        row, rows = self.support.listed_rows(level, nodes), self.support.start[level]
+        row = self.support.listed_rows(level, nodes)
+        rows = self.support.start[level]
         if self.start:
             return row, (run_starts(rows[nodes + 1] - rows[nodes]), self.start[level][nodes])
         return row, (np.arange(len(row) + 1), row)
@@ -341,7 +349,8 @@ class Component:
             z: of `up`, at this level.
             above: the estimates of the level above.
         """
-        gap, estimates = above - self.sums(part, level - 1, z), np.empty_like(z)
+        gap = above - self.sums(part, level - 1, z)
+        estimates = np.empty_like(z)
         self._times(self.joined, level - 1, self.support.nodes(part, level - 1), gap)
         hand_down(*self._family(part, level), gap, estimates)
         self._times(self.combined, level, self.support.nodes(part, level), estimates)

@@ -22,7 +22,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Array, Bool, Float64, Int32, Int64, IntPair, int64_zeros, run_starts
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    Float64,
+    Int32,
+    Int64,
+    IntPair,
+    float64,
+    int32,
+    int64_zeros,
+    run_starts,
+)
 from hedgerow.estimate.spine.component import Component
 from hedgerow.estimate.spine.support import Support
 from hedgerow.kernels import inner_kernel, kernel, run_range, run_size
@@ -76,14 +87,15 @@ class Forms:
             whole: the number of a sum of all records, if that is known.
         """
         sums = np.arange(keys[-1] // support.groups + 2)
-        start, parts = np.searchsorted(keys, sums * support.groups), []
+        start = np.searchsorted(keys, sums * support.groups)
+        parts = []
         for squares, weights in components:
             forms = (weights**2).sum(axis=1)
             if squares.dimensions == 2:
                 forms = np.zeros(int((np.diff(start) ** 2).sum()))
                 _add_products(start, weights, forms)
             parts.append((squares, forms))
-        group = (keys % support.groups).astype(np.int32)
+        group = int32(keys % support.groups)
         return cls(support, start, group, tuple(parts), excess, whole)
 
     def at(self, level: int, nodes: Int64, sums: Int64) -> Float64:
@@ -97,7 +109,8 @@ class Forms:
             sums: int64 (pairs).
         """
         rows = self.support.start[level], self.support.group[level]
-        entries, variances = (self.start, self.group, self._begin), np.zeros(len(nodes))
+        entries = (self.start, self.group, self._begin)
+        variances = np.zeros(len(nodes))
         for squares, forms in self.parts:
             _add_traces(
                 (nodes, sums), rows, squares.final_matrices(level), entries, forms, variances
@@ -115,9 +128,12 @@ class Forms:
             level: of the spine.
             nodes: int64 (nodes), ascending, each once.
         """
-        many, groups = len(self.start) - 1, np.arange(self.support.groups, dtype=np.int32)
-        pairs, variances = (int64_zeros(many), np.arange(many)), np.zeros(many)
-        rows, entries = (np.array([0, len(groups)]), groups), (self.start, self.group, self._begin)
+        many = len(self.start) - 1
+        groups = np.arange(self.support.groups, dtype=np.int32)
+        pairs = (int64_zeros(many), np.arange(many))
+        variances = np.zeros(many)
+        rows = (np.array([0, len(groups)]), groups)
+        entries = (self.start, self.group, self._begin)
         for component, forms in self.parts:
             covariance = component.over(level, nodes)
             begin = int64_zeros(covariance.ndim - 1)
@@ -154,7 +170,8 @@ class Forms:
 
     def _survey_within(self, level: int) -> tuple[float, float]:
         """Return the total and the largest variance of sums of one group each, row by row."""
-        (sums, many), group = self._unlike_sums, self.support.group[level]
+        sums, many = self._unlike_sums
+        group = self.support.group[level]
         sums, many = (each[np.diff(self.start)[sums] == 1] for each in (sums, many))
         own = self.group[self.start[sums]]
         forms = [form[(self.start, self._begin)[s.dimensions - 1][sums]] for s, form in self.parts]
@@ -187,7 +204,8 @@ class Forms:
     @cached_property
     def _unlike_sums(self) -> tuple[Int64, Float64]:
         """Sums of unlike forms, and how many are like each: cells of like families are alike."""
-        starts, every = {1: self.start, 2: self._begin}, range(len(self.start) - 1)
+        starts = {1: self.start, 2: self._begin}
+        every = range(len(self.start) - 1)
         tables: list[tuple[Int64, Array]] = [(self.start, self.group)]
         for squares, forms in self.parts:
             rounded = np.round(forms / np.abs(forms).max(initial=1e-300), DIGITS) + 0.0  # no -0.0
@@ -195,8 +213,9 @@ class Forms:
         keys = [
             b"".join(t[start[s] : start[s + 1]].tobytes() for start, t in tables) for s in every
         ]
-        many, first = Counter(keys), dict(zip(reversed(keys), reversed(every), strict=True))
-        return np.array([first[key] for key in many]), np.array([*many.values()], dtype=np.float64)
+        many = Counter(keys)
+        first = dict(zip(reversed(keys), reversed(every), strict=True))
+        return np.array([first[key] for key in many]), float64([*many.values()])
 
     def _unlike_nodes(self, level: int, most: int) -> Iterator[IntPair]:
         """Yield nodes of which others that follow are like them, and how many these are."""
@@ -234,12 +253,17 @@ def _add_traces(
     traces: Float64,
 ) -> None:
     """Add tr(F Q) of each pair of a node and a sum."""
-    (nodes, sums), (row_start, group), (begin, covariance) = pairs, rows, final
+    nodes, sums = pairs
+    row_start, group = rows
+    begin, covariance = final
     start, entry_group, form_begin = entries
     for i in range(len(nodes)):
         n, s = nodes[i], sums[i]
-        first, k = row_start[n], run_size(row_start, n)
-        base, m, p = start[s], run_size(start, s), 0
+        first = row_start[n]
+        k = run_size(row_start, n)
+        base = start[s]
+        m = run_size(start, s)
+        p = 0
         for e in range(m):
             # Entries and rows ascend by group: p is the entry's row, if the node has one.
             while p < k and group[first + p] < entry_group[base + e]:
@@ -251,7 +275,9 @@ def _add_traces(
             if len(begin) == 0:  # groups do not meet: a number a row
                 traces[i] += forms[base + e] * covariance[first + p]
                 continue
-            own, form, q = begin[n] + p * k, form_begin[s] + e * m, 0
+            own = begin[n] + p * k
+            form = form_begin[s] + e * m
+            q = 0
             traces[i] += forms[form + e] * covariance[own + p]
             for d in range(e):
                 while group[first + q] < entry_group[base + d]:
@@ -263,10 +289,12 @@ def _add_traces(
 @inner_kernel
 def _mark_unlike(rows: tuple[Int64, Int32], final: tuple[Int64, Float64], is_unlike: Bool) -> None:
     """Mark nodes that have other groups or covariances than the one before, and the first one."""
-    (row_start, group), (begin, covariance) = rows, final
+    row_start, group = rows
+    begin, covariance = final
     is_unlike[0] = True
     for n in range(1, len(is_unlike)):
-        k, unlike = run_size(row_start, n), 0
+        k = run_size(row_start, n)
+        unlike = 0
         if row_start[n] - row_start[n - 1] != k:
             is_unlike[n] = True
             continue

@@ -38,6 +38,8 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Sizes,
+    float64,
+    int64,
 )
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.residuals import Residuals, turn, within
@@ -150,18 +152,21 @@ class Marginals(Model):
             attributes.shape(levels)
         )
         place = spread(attributes, numbers, levels, attributes.finest)
-        coarse, live = _level(key, self.group_axis), np.count_nonzero(self.support.widths)
+        coarse = _level(key, self.group_axis)
+        live = np.count_nonzero(self.support.widths)
         widths = np.full(self.support.tree.sizes[coarse], numbers.size)
         return Cells(self.support, key[0], coarse, widths, np.tile(place.ravel(), live))
 
     def _weighted(self, level: int, nodes: range, noisy: ByCuboid) -> Sequence[Float64]:
         """Return Σ S_bᵀ (coordinates) √(Π n_a) / v of some nodes' tables."""
-        residuals, rows = self.residuals, self.support.rows(level, nodes)
+        residuals = self.residuals
+        rows = self.support.rows(level, nodes)
         tables = np.zeros((rows.stop - rows.start, *residuals.sizes))
         for key, variance in self.measured.items():
             if key[0] != level:
                 continue
-            marginal, cells = residuals.marginal(key), self.cells(key)
+            marginal = residuals.marginal(key)
+            cells = self.cells(key)
             shape = residuals.shape(marginal)
             own = turn(self.table(key, nodes, noisy).reshape(-1, *shape).copy())
             own *= sqrt(residuals.spread(key)) / variance
@@ -180,9 +185,11 @@ class Marginals(Model):
 
     def _weights(self, labels: Int32) -> tuple[Int64, Sequence[Float64]]:
         """Return what sums of cells weigh of each residual."""
-        cell, width, groups = np.flatnonzero(labels >= 0), self.residuals.width, self.support.groups
+        cell = np.flatnonzero(labels >= 0)
+        width = self.residuals.width
+        groups = self.support.groups
         group = np.flatnonzero(self.support.widths)[cell // width]
-        keys, entry = np.unique(labels[cell].astype(np.int64) * groups + group, return_inverse=True)
+        keys, entry = np.unique(int64(labels[cell]) * groups + group, return_inverse=True)
         weights = np.zeros((len(keys), width))
         weights[entry, cell % width] = 1.0
         turned = turn(weights.reshape(-1, *self.residuals.sizes))
@@ -201,7 +208,8 @@ class Marginals(Model):
 
     def _settled(self, part: Part, level: int, upward: Upward, above: Int64) -> Int64:
         """Return the whole counts of a level of a part."""
-        over, said = above.reshape(-1, self.residuals.width), self._said(upward, level)
+        over = above.reshape(-1, self.residuals.width)
+        said = self._said(upward, level)
         model = self.residuals, self.components, self._near
         return settle_families(*model, part, level, said, over).ravel()
 
@@ -209,7 +217,7 @@ class Marginals(Model):
     def _near(self) -> Float64:
         """How many levels of the groups' tree have two groups in one cell: all weigh alike."""
         levels = range(self.support.tree.depth + 1)
-        return np.asarray(sum(self.support.together(b).astype(np.float64) for b in levels))
+        return np.asarray(sum(float64(self.support.together(b)) for b in levels))
 
     def _said(self, upward: Upward, level: int) -> Float64:
         """Return what each node's subtree says, in coordinates: float64 (rows, W)."""

@@ -19,9 +19,12 @@ matrix begins; and the entries of all matrices."""
 @kernel
 def add_matrices(blocks: tuple[Blocks, Blocks], above: IntPair, matrices: FloatPair) -> None:
     """Add the matrix of each block to that of the block above it."""
-    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
+    (rows, start), (lower_rows, lower_start) = blocks
+    owner, parent = above
     for b in range(len(lower_rows) - 1):
-        first, k, p = lower_rows[b], run_size(lower_rows, b), owner[b]
+        first = lower_rows[b]
+        k = run_size(lower_rows, b)
+        p = owner[b]
         size = run_size(rows, p)
         for i in range(k):
             # E embeds: a child may lack groups, so its rows have places among those above.
@@ -39,9 +42,12 @@ def combine(
     last: int,
 ) -> None:
     """Write V⁻¹ over V, and C, of a range of blocks; C = M⁻¹ where V is nothing, 0."""
-    (rows, start), (group, information), (joined, combined) = blocks, own, matrices
+    rows, start = blocks
+    group, information = own
+    joined, combined = matrices
     for b in range(first, last):
-        k, is_measured = run_size(rows, b), False
+        k = run_size(rows, b)
+        is_measured = False
         whole = combined[start[b] : start[b + 1]].reshape(k, k)
         inverse = joined[start[b] : start[b + 1]].reshape(k, k)
         # V; where there are no children it is 0, and stands for V⁻¹ = 0.
@@ -73,25 +79,33 @@ def finish(
     last: int,
 ) -> None:
     """Write F of a range of blocks, from V, V⁻¹ and F of the blocks above them."""
-    ((rows, start), (lower_rows, lower_start)), (owner, parent) = blocks, above
-    (whole, joined, upper_final), widest = family, 1
+    (rows, start), (lower_rows, lower_start) = blocks
+    owner, parent = above
+    whole, joined, upper_final = family
+    widest = 1
     for b in range(first, last):
         widest = max(widest, rows[owner[b] + 1] - rows[owner[b]])
     room = np.empty((4, widest * widest))
     for b in range(first, last):
-        row, k, p = lower_rows[b], run_size(lower_rows, b), owner[b]
-        size, at = run_size(rows, p), lower_start[b]
+        row = lower_rows[b]
+        k = run_size(lower_rows, b)
+        p = owner[b]
+        size = run_size(rows, p)
+        at = lower_start[b]
         if k == 0:  # a node that has no group
             continue
         if size == 1:  # numbers: K is C / V
-            own, share = combined[at], combined[at] * joined[start[p]]
+            own = combined[at]
+            share = combined[at] * joined[start[p]]
             rest_of_family = whole[start[p]] - own + upper_final[start[p]]
             final[at] = (1.0 - share) ** 2 * own + share * share * rest_of_family
             continue
-        block, place = slice(start[p], start[p + 1]), parent[row : row + k] - rows[p]
+        block = slice(start[p], start[p + 1])
+        place = parent[row : row + k] - rows[p]
         matrix = combined[at : at + k * k].reshape(k, k)
         own_final = final[at : at + k * k].reshape(k, k)
-        gain, left = room[0, : k * size].reshape(k, size), room[1, : k * k].reshape(k, k)
+        gain = room[0, : k * size].reshape(k, size)
+        left = room[1, : k * k].reshape(k, k)
         _write_gain(matrix, joined[block].reshape(size, size), place, gain, left)
         # What is beside the child and above the family: V - E C Eᵀ + F.
         rest = room[2, : size * size].reshape(size, size)
@@ -116,7 +130,8 @@ def _write_gain(
     for i in range(len(matrix)):
         gain[i] = 0.0
         for j in range(len(matrix)):
-            factor, line = matrix[i, j], inverse[place[j]]
+            factor = matrix[i, j]
+            line = inverse[place[j]]
             for g in range(len(line)):
                 gain[i, g] += factor * line[g]
         for j in range(len(matrix)):
@@ -132,7 +147,8 @@ def _add_sandwich(outer: Float64, inner: Float64, work: Float64, product: Float6
     for i in range(rows):
         line[:] = 0.0
         for j in range(size):
-            factor, row = outer[i, j], inner[j]
+            factor = outer[i, j]
+            row = inner[j]
             for g in range(size):
                 line[g] += factor * row[g]
         # One half, as the caller mirrors it: rounding then cannot make it unsymmetric.
@@ -156,8 +172,10 @@ def multiply(blocks: Blocks, matrices: Float64, cell: Int64, table: Float64) -> 
     rows, start = blocks
     before = np.empty(0)
     for b in range(len(rows) - 1):
-        k, row = run_size(rows, b), rows[b] - rows[0]
-        first, many = cell[row], cell[row + k] - cell[row]
+        k = run_size(rows, b)
+        row = rows[b] - rows[0]
+        first = cell[row]
+        many = cell[row + k] - cell[row]
         # A group alone, as all are where groups do not meet: a number, and no sum over rows.
         if k == 1:
             for r in range(first, first + many):
@@ -191,13 +209,17 @@ def add_squares(
         tables: C, Bᵀ, and of the rows above B_pᵀ, or no row where that is 0.
         sums: float64 (1, groups, groups), or (groups, 1, 1) where groups do not meet.
     """
-    (rows, start), (at, group), (matrices, maps, above) = blocks, place, tables
-    row_product, left = np.empty(maps.shape[1]), maps.copy()
+    rows, start = blocks
+    at, group = place
+    matrices, maps, above = tables
+    row_product = np.empty(maps.shape[1])
+    left = maps.copy()
     if len(above) > 0:
         for i in range(len(left)):
             left[i] -= above[at[i]]
     for b in range(len(rows) - 1):
-        k, first = run_size(rows, b), rows[b]
+        k = run_size(rows, b)
+        first = rows[b]
         for i in range(first, first + k):
             # A row of C times the block's (B - B_p E)ᵀ.
             row_product[:] = 0.0

@@ -34,6 +34,7 @@ from hedgerow.arrays import (
     runs,
     starts_within,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.spine.component import Component
@@ -46,7 +47,7 @@ EQUAL = 1e-6
 Number = TypeVar("Number", np.int64, np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Upward:
     """What the noisy tables of a part say.
 
@@ -245,12 +246,15 @@ class Model(ABC):
         Raises:
             EstimateError: as `estimates`; counts or a total outside public bounds.
         """
-        by_level, counts = dict[int, Int64](), self._roots(part, above, total, np.int64)
+        by_level = {}
+        counts = self._roots(part, above, total, np.int64)
         if counts is not None:
-            here, root = self.support, part.root
+            here = self.support
+            root = part.root
             rows = here.part_rows(part, root)
             sums = run_sums(counts, starts_within(here.cell[root], rows))
-            low, high = here.low[root][rows], here.high[root][rows]
+            low = here.low[root][rows]
+            high = here.high[root][rows]
             if (counts < 0).any() or (sums < low).any() or (sums > high).any():
                 raise EstimateError("the counts of a part's roots must not break public bounds")
         for level in part.levels:
@@ -301,7 +305,8 @@ class Model(ABC):
 
     def _whole(self, labels: Int32) -> int:
         """Return the label of all cells there are, if they have one and the total is known."""
-        support, used = self.support, self.support.group[0]
+        support = self.support
+        used = self.support.group[0]
         own = labels[runs(support.offset[used], support.widths[used])]
         return int(own[0]) if self.total_known and (own == own[0]).all() else -1
 
@@ -311,7 +316,8 @@ class Model(ABC):
         Raises:
             EstimateError: it is missing, of another type or length, or not finite.
         """
-        size, table = self.cells(key).count(nodes), noisy.get(key)
+        size = self.cells(key).count(nodes)
+        table = noisy.get(key)
         if table is None or table.shape != (size,) or table.dtype != np.float64:
             raise EstimateError(
                 f"cuboid {key} needs a float64 table of {size} cells, got "

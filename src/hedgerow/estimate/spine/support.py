@@ -12,7 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Int32, Int64, IntArrays, IntPair, int64_zeros, run_starts, runs
+from hedgerow.arrays import (
+    Bool,
+    Int32,
+    Int64,
+    IntArrays,
+    IntPair,
+    int32,
+    int64_zeros,
+    run_starts,
+    runs,
+)
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.kernels import kernel, run_range
@@ -22,7 +33,7 @@ TOP_ROOT = -1
 """The root level of the top part: above the spine's level 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Some levels of a spine below some of its nodes.
 
@@ -152,7 +163,7 @@ class Support:
             parent.insert(0, int64_zeros(len(distinct)))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
-        group = tuple((k % groups).astype(np.int32) for k in keys)
+        group = tuple(int32(k % groups) for k in keys)
         low, high = _tightened(keys, parent, groups, bounds)
         return cls(
             spine, tree, widths, tuple(map(run_starts, counts)), group, tuple(parent),
@@ -186,7 +197,8 @@ class Support:
 
     def nodes(self, part: Part, level: int) -> range:
         """Return the nodes of a part at one of its levels, or at the level of its roots."""
-        first, last = part.nodes.start, part.nodes.stop
+        first = part.nodes.start
+        last = part.nodes.stop
         for child_start in self.spine.child_start[max(part.root, 0) : level]:
             first, last = int(child_start[first]), int(child_start[last])
         return range(first, last)
@@ -211,7 +223,8 @@ class Support:
         is_single = kinds.sum(axis=1) == 1  # most sums: as many pairs as rows of the group
         rows = np.bincount(self.group[level], minlength=self.groups)
         single = int((kinds[is_single] @ rows) @ times[is_single])
-        layout, others = (self.start[level], self.group[level]), ~is_single
+        layout = (self.start[level], self.group[level])
+        others = ~is_single
         return single + int(_count_pairs(*layout, kinds[others], times[others]))
 
     @property
@@ -293,7 +306,8 @@ def _tightened(
         np.minimum.at(high[level], row[there], most[there])
     for level in range(len(keys) - 1, -1, -1):
         if level < len(keys) - 1:
-            least, most = np.zeros_like(low[level]), np.zeros_like(high[level])
+            least = np.zeros_like(low[level])
+            most = np.zeros_like(high[level])
             _sum_up(parent[level + 1], low[level + 1], least)
             _sum_up(parent[level + 1], high[level + 1], most)
             np.maximum(low[level], least, out=low[level])

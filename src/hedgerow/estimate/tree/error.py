@@ -8,11 +8,11 @@ of the nodes. Formulas: `docs/proofs/variances.md`, "Variances of a whole tree".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.kernels import kernel
@@ -117,7 +117,7 @@ Entries = tuple[Int64, Int64, Float64]
 Both = FloatPair
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Passes:
     """The passes up, down and backwards between the deepest public and the last measured depth.
 
@@ -144,9 +144,11 @@ class Passes:
     def of(cls, shapes: Shapes, own: Float64, *, combine: bool) -> "Passes":
         """Go up the tree."""
         exact = np.flatnonzero(own == 0)
-        top, last = int(exact[-1]) if len(exact) else -1, last_measured(own)
+        top = int(exact[-1]) if len(exact) else -1
+        last = last_measured(own)
         passes = cls(shapes, own, combine, top, last, {}, {})
-        combined, family = passes.combined, passes.family
+        combined = passes.combined
+        family = passes.family
         for t in range(last, top, -1):
             if t == last:
                 combined[t] = np.full(shapes.counts(t), own[t])
@@ -214,7 +216,8 @@ class Passes:
         by_total = np.full_like(totals[self.last], weight[self.last])
         for t in range(self.last, self.first, -1):
             entries, family, combined = self._around(t)
-            upper, lower = family.shape, combined.shape
+            upper = family.shape
+            lower = combined.shape
             by_above = np.full_like(totals[t - 1], weight[t - 1])
             _go_backwards(
                 entries, (family, combined),
@@ -240,7 +243,8 @@ class Passes:
                     by_family[t] -= by_precision / self.family[t] ** 2
             if t < self.last:
                 (parent, child, times), family, combined = self._around(t + 1)
-                given, out = by_family[t].reshape(family.shape), by_combined[t + 1]
+                given = by_family[t].reshape(family.shape)
+                out = by_combined[t + 1]
                 _add(parent, child, times, given, out.reshape(combined.shape))
         if self.combine:
             for t in range(self.last + 1, len(gradient)):  # the same counts again, or unknown ones
@@ -277,7 +281,9 @@ def _go_down(
     out: Float64,
 ) -> None:
     """Write the variances of children, given S and u, and the parents' numbers and variances."""
-    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    parent, child, times = entries
+    family, combined = variances
+    nodes, above = parents
     for i in range(above.shape[0]):
         for e in range(len(times)):
             p, c = parent[e], child[e]
@@ -298,7 +304,9 @@ def _go_backwards(
     out: FloatTriple,
 ) -> None:
     """Differentiate `_go_down` of sums: add to the adjoints of the parents' sums, of u and of S."""
-    (parent, child, times), (family, combined), (nodes, above) = entries, variances, parents
+    parent, child, times = entries
+    family, combined = variances
+    nodes, above = parents
     by_above, by_combined, by_family = out
     for i in range(above.shape[0]):
         for e in range(len(times)):

@@ -1,12 +1,12 @@
 """A tree laid out by depth: what was measured there, what is estimated, and how families lie."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64
+from hedgerow.arrays import Float64, FloatPair, Int64, float64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.estimator import Families, check_vector
 from hedgerow.kernels import kernel, run_ends
@@ -186,7 +186,7 @@ def _share_evenly(
             estimates[i] = total / unknown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Layer:
     """One depth of a tree, in tree order.
 
@@ -227,7 +227,7 @@ class Layer:
         return 1 if self.family_start is None else int(self.family_start[-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Estimate:
     """The estimates of one depth.
 
@@ -264,7 +264,7 @@ def column(name: str, values: float | Float64, length: int) -> Column:
         check_vector(name, values, np.float64)
         check_length(name, values, length)
         return values, 1
-    return np.array([values], dtype=np.float64), 0
+    return float64([values]), 0
 
 
 def check_length(name: str, values: Noisy, length: int) -> None:

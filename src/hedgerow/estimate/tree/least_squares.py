@@ -11,12 +11,12 @@ squares on a tree".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.real_projection import FamilyEstimator
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeastSquares(FamilyEstimator):
     """Minimise ``Σ (x - y)² / v`` over all nodes, parents being sums: generalised least squares.
 
@@ -150,7 +150,8 @@ def combine(
     """
     nodes = family_count(family_start, len(child_estimate))
     if noisy is None:
-        noisy, variance = np.zeros(nodes), inf
+        noisy = np.zeros(nodes)
+        variance = inf
     check_length("noisy", noisy, nodes)
     own = column("variance", variance, nodes)
     child = column("child_variance", child_variance, len(child_estimate))

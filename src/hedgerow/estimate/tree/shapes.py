@@ -21,18 +21,20 @@ from hedgerow.arrays import (
     Integers,
     IntTriple,
     UInt64,
+    float64,
     int64_zeros,
     run_starts,
     run_sums,
     runs,
     starts_among,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.limits import MOST_SHAPES
 from hedgerow.tables.tree import Tree
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LevelShapes:
     """The distinct shapes of the nodes of one level of an axis.
 
@@ -137,9 +139,12 @@ class Shapes:
     def _refinements(self) -> list[tuple[LevelShapes, tuple[int, int, int], tuple[int, int, int]]]:
         refinements = []
         for depth, (axis, level) in enumerate(self.steps, start=1):
-            above, counts = self.levels[axis][level - 1], self.counts(depth)
-            before, after = prod(counts[:axis]), prod(counts[axis + 1 :])
-            upper, lower = (before, len(above.nodes), after), (before, counts[axis], after)
+            above = self.levels[axis][level - 1]
+            counts = self.counts(depth)
+            before = prod(counts[:axis])
+            after = prod(counts[axis + 1 :])
+            upper = (before, len(above.nodes), after)
+            lower = (before, counts[axis], after)
             refinements.append((above, upper, lower))
         return refinements
 
@@ -191,7 +196,8 @@ def _axis_projection(levels: tuple[LevelShapes, ...]) -> FloatPair:
         for s in range(t, -1, -1):
             passed[s, t] = levels[s].nodes @ below
             if s:
-                families, sums = levels[s - 1].families, levels[s - 1].over_children(below)
+                families = levels[s - 1].families
+                sums = levels[s - 1].over_children(below)
                 entered[s, t] = levels[s - 1].nodes @ ((1 - 1 / families) * sums)
                 below = sums / families**2
     return passed, entered
@@ -221,23 +227,25 @@ def classes_of_nodes(
     alike: list[Integers] = [shape for _, shape in _from_leaves_up(child_starts)][::-1]
     if not subtrees:
         alike[:-1] = families
-    levels = list[LevelShapes]()
+    levels = []
     for family, shape in zip(families, alike[1:], strict=True):
         keys = np.repeat(members[-1], family) * (int(shape.max()) + 1) + shape
         distinct, own, nodes = np.unique(keys, return_inverse=True, return_counts=True)
         parent = distinct // (int(shape.max()) + 1)
         above = np.bincount(members[-1])
         start = starts_among(parent, len(above))
-        child, times = np.arange(len(distinct)), nodes / above[parent]
-        levels.append(LevelShapes(above.astype(np.float64), start, parent, child, times))
+        child = np.arange(len(distinct))
+        times = nodes / above[parent]
+        levels.append(LevelShapes(float64(above), start, parent, child, times))
         members.append(own)
     return (*levels, _leaves(np.bincount(members[-1]))), tuple(members)
 
 
 def _leaves(nodes: Int64) -> LevelShapes:
     """Return the shapes of the deepest level, so many nodes of each."""
-    nothing, start = int64_zeros(0), int64_zeros(len(nodes) + 1)
-    return LevelShapes(nodes.astype(np.float64), start, nothing, nothing, np.zeros(0))
+    nothing = int64_zeros(0)
+    start = int64_zeros(len(nodes) + 1)
+    return LevelShapes(float64(nodes), start, nothing, nothing, np.zeros(0))
 
 
 def _from_leaves_up(
@@ -269,14 +277,15 @@ def _level_shapes(child_start: Int64, shape: Integers, shapes: int) -> tuple[Int
     ends = run_starts(lengths)
     own = np.repeat(np.arange(len(first)), lengths)
     chosen = runs(start[first], lengths)
-    nodes = np.bincount(shape_of_node, minlength=len(first)).astype(np.float64)
-    many = times[chosen].astype(np.float64)
+    nodes = float64(np.bincount(shape_of_node, minlength=len(first)))
+    many = float64(times[chosen])
     return shape_of_node, LevelShapes(nodes, ends, own, child[chosen], many)
 
 
 def _entries(child_start: Int64, shape: Integers, shapes: int) -> IntTriple:
     """Return for each node its children's distinct shapes in order, and how many have each."""
-    sizes, parents = np.diff(child_start), len(child_start) - 1
+    sizes = np.diff(child_start)
+    parents = len(child_start) - 1
     if shapes == 1:
         return np.arange(parents + 1), np.zeros(parents, np.int64), sizes
     keys = np.sort(np.repeat(np.arange(parents) * shapes, sizes) + shape)

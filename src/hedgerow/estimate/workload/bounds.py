@@ -100,7 +100,8 @@ def _spread_means(axis: AxisShape, level: int) -> FloatPair:
     share = [sizes[level] / sizes[k][above[k]] for k in range(level + 1)]
     both = np.ones((axis.depth + 1, level + 1, level + 1))
     for c, d, e in product(range(axis.depth + 1), range(level + 1), range(level + 1)):
-        near, far = min(d, e), max(d, e)
+        near = min(d, e)
+        far = max(d, e)
         if near < c <= far:
             both[c, d, e] = (sizes[c][above[c]] / sizes[near][above[near]]).mean()
         elif c > far:

@@ -20,11 +20,11 @@ C takes vectors of this form, a few tables of coarser cuboids, to vectors of thi
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, CuboidList, Float64, FloatArrays, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     cells_below,
@@ -39,7 +39,7 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Layers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Chain:
     """The least squares of nested cuboids, each measured; the first may be public.
 
@@ -60,7 +60,8 @@ class Chain:
     @classmethod
     def of(cls, shape: CubeShape, cuboids: Sequence[Levels], variances: Sequence[float]) -> "Chain":
         """Return the least squares of nested cuboids, coarse to fine, from their variances."""
-        combined, family = list[Float64](), list[Float64]()
+        combined = list[Float64]()
+        family = list[Float64]()
         for k in range(len(cuboids) - 2, -1, -1):
             if combined:
                 within = summed(shape, combined[0], cuboids[k + 1], cuboids[k])
@@ -90,7 +91,9 @@ class Chain:
         """
         if self.last is None or not noisy.parts:
             return noisy
-        sums, steps, gaps = noisy.sums(self.last), len(self.combined), list[Float64]()
+        sums = noisy.sums(self.last)
+        steps = len(self.combined)
+        gaps = list[Float64]()
         for k in range(steps - 1, -1, -1):  # up: z - Σ z_child is u/v times x - Σ z_child
             own = measured.get(self.cuboids[k])
             weight = self.family[k] / (self.variances[k] + self.family[k])
@@ -123,7 +126,8 @@ class Chain:
         at = join(self.last, cuboid)
         part = cells_below(self.shape, at, self.table)
         whole = spread(self.shape, self.family[-1] / self.variances[-1], self.last, at)
-        share, own = part / whole, self.variances[-1] * (part - part * part / whole)
+        share = part / whole
+        own = self.variances[-1] * (part - part * part / whole)
         for k in range(len(self.combined) - 1, 0, -1):
             before = join(self.cuboids[k - 1], cuboid)
             mixed = share * spread(self.shape, self.combined[k], self.cuboids[k], at)
@@ -143,7 +147,8 @@ class Chain:
         """
         if cuboid != self.table:
             return cuboid, self.own_variances(cuboid)
-        last, variance = self.last, self.variances[-1]
+        last = self.last
+        variance = self.variances[-1]
         if last is None:
             return self.shape.total, np.full((1,) * len(self.table), variance)
         size = self.family[-1] / variance
@@ -156,7 +161,8 @@ def chains_of(observed: Observed) -> tuple[Chain, ...]:
     Each takes, among the nested cuboids within its table that are left, those of the most cells,
     so that few rows are left beside the chains; below them what is public within the table.
     """
-    left, chains = set(observed.variances), list[Chain]()
+    left = set(observed.variances)
+    chains = []
     for table in observed.tables:
         chains.append(heaviest(observed, left, table))
         left -= set(chains[-1].cuboids)

@@ -13,7 +13,6 @@ its parts, tables are far larger than their sum, and their products far larger s
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 
@@ -21,6 +20,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from hedgerow.arrays import Float64, Int64, Levels, Tables
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import (
     cells_below,
@@ -38,7 +38,7 @@ CHUNK = 1 << 22
 """Numbers that are worked on at a time: columns times cells."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class DenseDual:
     """K's factor, and H.
 
@@ -85,14 +85,16 @@ class DenseDual:
             cuboid: whose cells.
         """
         half = self.halves[number]
-        shape, means = half.shape, half.means(cuboid)
+        shape = half.shape
+        means = half.means(cuboid)
         for at in sorted(means, key=fineness):
             if finer := next((e for e in means if e != at and is_within(at, e)), None):
                 means[finer] = means[finer] + spread(shape, means.pop(at), at, finer)
         if not means:  # no row is of this chain's table
             return np.zeros(shape.shape(cuboid))
         means = dict(sorted(means.items(), reverse=True))  # the last along the last axes
-        at, begins = reduce(join, means), np.cumsum([0, *map(shape.cells, means)])
+        at = reduce(join, means)
+        begins = np.cumsum([0, *map(shape.cells, means)])
         vectors = np.concatenate([mean.reshape(-1, self.dual.size) for mean in means.values()])
         places = np.stack([
             spread(shape, np.arange(*each).reshape(shape.shape(d)), d, at).ravel()
@@ -108,7 +110,8 @@ class DenseDual:
 
     def covariance(self, first: Product, second: Product) -> float:
         """Return the covariance of two sums whose weights are products."""
-        (i, one), (j, other) = self._placed(first), self._placed(second)
+        i, one = self._placed(first)
+        j, other = self._placed(second)
         covariance = -np.sum(self.halves[i].products(one) * self.halves[j].products(other))
         if i == j:
             covariance += self.dual.chains[i].covariance(one).products(other).item()
@@ -174,7 +177,8 @@ def squared_sums(vectors: Float64, places: Int64, first: int, last: int, lengths
         last: the cell behind them.
         lengths: float64 (cells), where it is written.
     """
-    last_one, size = len(places) - 1, vectors.shape[1]
+    last_one = len(places) - 1
+    size = vectors.shape[1]
     column = np.zeros(size)  # the sum of all but the last, which cells side by side often share
     whole = size - size % 4
     for cell in range(first, last):

@@ -28,11 +28,11 @@ C - C Bᵀ K⁻¹ B C. K is symmetric and positive definite.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Int64, Levels, OfCuboids
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import (
     AxisShape,
     CubeShape,
@@ -47,7 +47,7 @@ from hedgerow.estimate.workload.observed import Observed
 from hedgerow.estimate.workload.overlap import Layers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Rows:
     """The rows of one cuboid: sums of one table's cells, or the differences of two tables'.
 
@@ -67,7 +67,7 @@ class Rows:
         return len(self.kept)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Dual:
     """The system K λ = d - B x of all rows, without K.
 
@@ -154,7 +154,8 @@ class Dual:
 def dual_of(observed: Observed, chains: tuple[Chain, ...]) -> Dual:
     """Return the rows that chains leave out."""
     on_chains = {cuboid for chain in chains for cuboid in chain.cuboids}
-    shape, tables = observed.shape, [chain.table for chain in chains]
+    shape = observed.shape
+    tables = [chain.table for chain in chains]
     rows = []
     for cuboid in sorted(set(observed.variances) - on_chains, key=fineness):
         number = next(i for i, table in enumerate(tables) if is_within(cuboid, table))

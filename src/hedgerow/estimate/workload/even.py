@@ -24,7 +24,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Levels
+from hedgerow.arrays import Float64, Levels, float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal
 from hedgerow.limits import MOST_RESIDUALS
@@ -62,7 +62,7 @@ class EvenMeans:
         for cuboid in self.wanted:
             if not is_within_any(cuboid, answerable):
                 raise EstimateError(f"cuboid {cuboid} is no sum of measured cells")
-        below: set[Levels] = set()
+        below = set()
         for cuboid in maximal(self.cuboids):
             for residual in product(*(range(k + 1) for k in cuboid)):
                 below.add(residual)
@@ -72,7 +72,7 @@ class EvenMeans:
                         "combinations"
                     )
         residuals = [b for b in sorted(below) if not is_within(b, public)]
-        more = [np.diff(np.array(own, dtype=np.float64), prepend=0.0) for own in sizes]
+        more = [np.diff(float64(own), prepend=0.0) for own in sizes]
         size = _cells(more, residuals)
         leaves = prod(float(own[-1]) for own in sizes)
         self._information = _within(residuals, self.cuboids).T * (

@@ -160,7 +160,9 @@ class GeneralSolver(Solver):
                 shape, or gradients that do not reach their residual.
         """
         self._check(tables)
-        solved, shape, public = self._solved(tables), self.observed.shape, self.observed.public
+        solved = self._solved(tables)
+        shape = self.observed.shape
+        public = self.observed.public
         estimates = {}
         for cuboid in wanted:
             number = number_of(self.dual, cuboid)
@@ -223,8 +225,9 @@ class GeneralSolver(Solver):
 
     def _solved(self, tables: ByCuboid) -> list[Layers]:
         """Return the estimates of each chain's table."""
-        shape, public = self.observed.shape, self.observed.public
-        solved = list[Layers]()
+        shape = self.observed.shape
+        public = self.observed.public
+        solved = []
         for chain in self.dual.chains:
             own = {c: tables[c][..., None] for c in chain.cuboids if c in tables}
             noisy = Layers(shape, chain.table, {chain.table: own.pop(chain.table)})
@@ -262,7 +265,8 @@ class GeneralSolver(Solver):
 
     def _computed(self, cuboid: Levels) -> tuple[Levels, Float64]:
         """Return the same, not looked up."""
-        number, shape = number_of(self.dual, cuboid), self.observed.shape
+        number = number_of(self.dual, cuboid)
+        shape = self.observed.shape
         chain = self.dual.chains[number]
         if self.observed.is_public(cuboid):
             return shape.total, np.zeros((1,) * len(cuboid))
@@ -292,8 +296,10 @@ def conjugate_gradients(dual: Dual, gaps: Float64, most: int) -> Float64:
         EstimateError: the residual is not reached.
     """
     scale = 1 / np.sqrt(dual.diagonal())
-    multipliers, residual = np.zeros(len(gaps)), gaps * scale
-    direction, squared = residual.copy(), float(residual @ residual)
+    multipliers = np.zeros(len(gaps))
+    residual = gaps * scale
+    direction = residual.copy()
+    squared = float(residual @ residual)
     enough = RESIDUAL**2 * squared
     for _ in range(most):
         if squared <= enough:

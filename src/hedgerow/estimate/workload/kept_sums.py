@@ -12,10 +12,11 @@ before it are revised, the last ones first. Only levels decide: public facts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from hedgerow.arrays import CuboidList, Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import is_within, is_within_any, maximal, meet
 
@@ -70,7 +71,7 @@ def kept_covers(
     return kept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Search:
     """A search for the covers that are kept, from the finest element on.
 
@@ -107,8 +108,11 @@ class _Search:
 
     def _branches(self, element: Levels, needs: Needs) -> Iterator[tuple[Covers, Needs]]:
         """Yield what an element may keep, and all that is asked then of it and others."""
-        is_given, sums, yielded = element in self.given, needs[element], False
-        stuck, every = (element, sums), self.covers[element]
+        is_given = element in self.given
+        sums = needs[element]
+        yielded = False
+        stuck = (element, sums)
+        every = self.covers[element]
         for some in [every] if is_given else _choices(every):
             if not (is_given or _can_keep(some, sums - {element})):
                 continue
@@ -165,7 +169,8 @@ def agreeing_covers(covers: Covers, exact: Mapping[Levels, Covers]) -> Covers:
 
 def descend(cuboid: Levels, exact: Mapping[Levels, Covers]) -> frozenset[Levels]:
     """Return a cuboid and all whose settled counts its own sum to, by the covers that are kept."""
-    cuboids, left = {cuboid}, [cuboid]
+    cuboids = {cuboid}
+    left = [cuboid]
     while left:
         new = set(exact[left.pop()]) - cuboids
         cuboids |= new

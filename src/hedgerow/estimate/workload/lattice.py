@@ -27,13 +27,13 @@ for the sums that are targets). In the end every element is the sum of every tab
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, CuboidList, Float64, Int64, IntTables, Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.blocks import Blocks
 from hedgerow.estimate.cube.shape import (
@@ -77,7 +77,7 @@ def closure(cuboids: Iterable[Levels]) -> CuboidList:
     return tuple(sorted(closed, key=fineness))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Lattice:
     """What is settled, and below what; `Lattice.of` makes it. The head of this module explains it.
 
@@ -157,7 +157,8 @@ def _needed(inside: set[Levels], tops: Sequence[Levels]) -> dict[Levels, CuboidL
         tops: the tables.
     """
     steps = {table: _steps([c for c in inside if is_within(c, table)]) for table in tops}
-    total, table_of = (0,) * len(tops[0]), dict[Levels, Levels]()
+    total = (0,) * len(tops[0])
+    table_of = dict[Levels, Levels]()
     for table in tops:
         table_of |= dict.fromkeys(_joins(steps[table], total), table)
         if len(table_of) > MOST_ELEMENTS:
@@ -288,19 +289,23 @@ def _settled(
     of_axis: AxisWeights | None,
 ) -> Int64:
     """Return the counts of an element, by how many covers it has."""
-    kept, every = lattice.exact[cuboid], lattice.covers[cuboid]
+    kept = lattice.exact[cuboid]
+    every = lattice.covers[cuboid]
     if not every:
         value = min(max(0, round(float(table.item()))), LARGEST_REAL_COUNT)
         return np.full(table.shape, value, dtype=np.int64)
     targets = tuple(c for c in every if c not in kept) if len(kept) == 2 else ()
     fold = Fold(shape, cuboid, (*kept, *targets))
-    upward, weights, starts = fold.fold(table), fold.weights(of_axis), fold.starts
+    upward = fold.fold(table)
+    weights = fold.weights(of_axis)
+    starts = fold.starts
     sums = [fold.fold(coarse[cover], i) for i, cover in enumerate(fold.covers)]
     if targets:
         margins = dict(enumerate(sums))
         counts = settle_with_targets(upward, weights, margins, dict(enumerate(starts)))
     elif len(sums) == 2:
-        pair, below = (weights[0], weights[1]), (starts[0], starts[1])
+        pair = (weights[0], weights[1])
+        below = (starts[0], starts[1])
         counts = Blocks.of_cuboid(pair, below).settle(upward, (sums[1], sums[0]))
     else:
         counts = Euclidean().project(upward, starts[0], sums[0], weights[0])

@@ -5,11 +5,10 @@ vector S_dᵀ w_d has the mean of w_d over what d and c have in common around it
 table's cells, and S_c S_dᵀ w_d is that mean times the table's cells in a cell of c.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import ByCuboid, Float64, Levels, Tables
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import (
     CubeShape,
     at_level,
@@ -21,7 +20,7 @@ from hedgerow.estimate.cube.shape import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Layers:
     """Vectors over a table's cells, each a sum of tables of coarser cuboids that are spread.
 
@@ -46,7 +45,8 @@ class Layers:
         """Return the vectors' means below a cuboid's cells, as parts within it that add up."""
         means = Layers(self.shape, cuboid, {})
         for part, weights in self.parts.items():
-            common, mean = meet(part, cuboid), weights
+            common = meet(part, cuboid)
+            mean = weights
             if common != part:
                 mean = mean if part == self.table else mean * self._cells(part)
                 mean = summed(self.shape, mean, part, common)

@@ -138,14 +138,17 @@ class ProductSolver(Solver):
         exact = None if box.public is None else meet(box.public, cuboid)
         squares = [own.summed_up(k) for own, k in zip(box.squares, cuboid, strict=True)]
         below = [own.subtree_coefficients()[k] for own, k in zip(box.squares, cuboid, strict=True)]
-        noise, laws = np.zeros([own.depth + 1 for own in box.squares]), {}
+        noise = np.zeros([own.depth + 1 for own in box.squares])
+        laws = {}
         for each in shape_of(box.squares).cuboids():
             noise[each] = self.observed.variances.get(each, 0.0)
         for each in sorted(shape_of(squares).cuboids()):
-            rest, h = noise.copy(), np.ones(())
+            rest = noise.copy()
+            h = np.ones(())
             rest[each] = 0.0
             for own, part, level, k in zip(squares, below, cuboid, each, strict=True):
-                size, levels = own.shape.sizes[k], part.shape[1]
+                size = own.shape.sizes[k]
+                levels = part.shape[1]
                 squared = part if k == level else np.broadcast_to(np.eye(levels)[k], (size, levels))
                 # the first axis, of levels, becomes a last one of nodes
                 rest = np.tensordot(rest, squared, axes=(0, 1))
@@ -185,7 +188,9 @@ class ProductSolver(Solver):
         copies: bool = True,
     ) -> Tables:
         """Return a table of each coarsening of some cuboids: as measured, public, or of zeros."""
-        shape, public_cuboid, inside = self.observed.shape, self.observed.public, Tables()
+        shape = self.observed.shape
+        public_cuboid = self.observed.public
+        inside = Tables()
         for cuboid in shape.cuboids():
             if not is_within_any(cuboid, tops):
                 continue

@@ -8,7 +8,6 @@ three margins need not admit a table.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
 
@@ -23,10 +22,12 @@ from hedgerow.arrays import (
     Integers,
     Levels,
     among,
+    int32,
     int64_zeros,
     run_of,
     run_starts,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.shape import CubeShape, is_within, join, refined_axes
 from hedgerow.estimate.cube.survivors import SparseBlocks
@@ -111,12 +112,13 @@ def check_covers(cuboid: Levels, covers: Sequence[Levels]) -> None:
 
 def folded_sizes(fold: Fold) -> tuple[int, int]:
     """Return how many rows and columns the cells below two covers have."""
-    cuboid, (one, other) = fold.cuboid, fold.groups
+    cuboid = fold.cuboid
+    one, other = fold.groups
     rows = _only(cuboid, (*fold.batch, *one))
     return fold.shape.cells(rows), fold.shape.cells(_only(cuboid, other))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseFold:
     """The cells below positive counts of two covers: blocks of rows and columns.
 
@@ -134,8 +136,11 @@ class SparseFold:
     @classmethod
     def below(cls, fold: Fold, counts: Mapping[Levels, Int64 | Listed]) -> "SparseFold":
         """Return the blocks below the settled counts of the fold's two covers."""
-        batch, (one, other), (first, second) = fold.batch, fold.groups, fold.covers
-        row_axes, cuboid = (*batch, *one), fold.cuboid
+        batch = fold.batch
+        one, other = fold.groups
+        first, second = fold.covers
+        row_axes = (*batch, *one)
+        cuboid = fold.cuboid
         if (most := max(folded_sizes(fold))) > MOST_ROWS_OF_A_BLOCK:
             raise EstimateError(
                 f"cuboid {cuboid} has {most:,} rows or columns below {first} and {second}; "
@@ -158,19 +163,21 @@ class SparseFold:
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
         fold = self.fold
-        row_axes, (rows, columns) = (*fold.batch, *fold.groups[0]), fold.parents
+        row_axes = (*fold.batch, *fold.groups[0])
+        rows, columns = fold.parents
         row = _numbered(fold.shape, fold.cuboid, row_axes, codes)
         column = _numbered(fold.shape, fold.cuboid, fold.groups[1], codes)
         return self.blocks.places(row, column, (rows, columns))
 
     def nodes(self, cells: Int64) -> Codes:
         """Return for each axis int32 (cells): the nodes of the cells at some places."""
-        fold, nodes = self.fold, dict[int, Int32]()
+        fold = self.fold
+        nodes = dict[int, Int32]()
         sizes = fold.shape.shape(fold.cuboid)
         folded = (*fold.batch, *fold.groups[0]), fold.groups[1]
         for axes, node in zip(folded, self.blocks.nodes(cells), strict=True):
             codes = np.unravel_index(node, [sizes[axis] for axis in axes])
-            nodes |= {a: code.astype(np.int32) for a, code in zip(axes, codes, strict=True)}
+            nodes |= {a: int32(code) for a, code in zip(axes, codes, strict=True)}
         return tuple(nodes[axis] for axis in range(len(sizes)))
 
     def settle(self, noisy: Float64) -> Int64:
@@ -180,7 +187,7 @@ class SparseFold:
         return self.blocks.settle(noisy, (np.ones(len(rows)), np.ones(len(columns))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SparseFamilies:
     """All children of the positive cells of one cover, family by family.
 
@@ -212,7 +219,7 @@ class SparseFamilies:
         codes, values = listed(counts)
         number = np.ravel_multi_index(tuple(codes), shape.shape(cover))
         order = np.argsort(number)
-        parents = tuple(code[order].astype(np.int32) for code in codes)
+        parents = tuple(int32(code[order]) for code in codes)
         many = np.ones(len(order), dtype=np.int64)
         for axis in refined_axes(cuboid, cover):
             start = shape.axes[axis].descendant_start(cover[axis], cuboid[axis])
@@ -226,9 +233,11 @@ class SparseFamilies:
 
     def places(self, codes: Sequence[Integers]) -> Int64:
         """Return where listed cells stand, -1 for those that are not measured: int64 (cells)."""
-        up, inside = list(codes), int64_zeros(len(codes[0]))
+        up = list(codes)
+        inside = int64_zeros(len(codes[0]))
         for axis in refined_axes(self.cuboid, self.cover):
-            own, levels = self.shape.axes[axis], (self.cuboid[axis], self.cover[axis])
+            own = self.shape.axes[axis]
+            levels = (self.cuboid[axis], self.cover[axis])
             up[axis] = own.ancestors(*levels)[codes[axis]]
             begin = own.descendant_start(*reversed(levels))
             inside = inside * np.diff(begin)[up[axis]] + codes[axis] - begin[up[axis]]
@@ -244,7 +253,7 @@ class SparseFamilies:
         for axis in reversed(refined_axes(self.cuboid, self.cover)):
             begin = self.shape.axes[axis].descendant_start(self.cover[axis], self.cuboid[axis])
             wide = np.diff(begin)[nodes[axis]]
-            nodes[axis] = (begin[nodes[axis]] + inside % wide).astype(np.int32)
+            nodes[axis] = int32(begin[nodes[axis]] + inside % wide)
             inside //= wide
         return tuple(nodes)
 
@@ -283,4 +292,4 @@ def _numbered(
     """Return the numbers of cells' nodes of some axes of a cuboid, row by row: int32 (cells)."""
     sizes = shape.shape(cuboid)
     nodes = tuple(codes[axis] for axis in axes)
-    return np.ravel_multi_index(nodes, [sizes[axis] for axis in axes]).astype(np.int32)
+    return int32(np.ravel_multi_index(nodes, [sizes[axis] for axis in axes]))

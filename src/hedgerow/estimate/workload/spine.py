@@ -29,7 +29,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from hedgerow.arrays import ByCuboid, Float64, Levels, OfCuboids, Tables
+from hedgerow.arrays import ByCuboid, Float64, Levels, OfCuboids, Tables, float64
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.cube.axis_squares import AxisSquares, combine_levels, spread_levels
 from hedgerow.estimate.cube.residuals import Residuals, part, subsets, turn
@@ -140,8 +140,11 @@ class SpineSolver(Solver, ByFactors):
         Raises:
             EstimateError: a cuboid is not answerable; a table is missing or of another shape.
         """
-        observed, here, public = self.observed, self.residuals, self.observed.public
-        estimates, made = Tables(), Tables()
+        observed = self.observed
+        here = self.residuals
+        public = self.observed.public
+        estimates = Tables()
+        made = Tables()
         for cuboid in dict.fromkeys(wanted):
             self._check(cuboid)
             if public is not None and observed.is_public(cuboid):
@@ -184,9 +187,11 @@ class SpineSolver(Solver, ByFactors):
         both summed to the cuboid's nodes.
         """
         self._check(cuboid)
-        here, terms = self.residuals, list[tuple[float, Factors]]()
+        here = self.residuals
+        terms = []
         for residual in subsets(here.marginal(cuboid)):
-            own, axes = self.squares[residual], list[Factors]()
+            own = self.squares[residual]
+            axes = []
             attributes = iter(zip(here.axes, residual, strict=True))
             for axis, level in enumerate(cuboid):
                 if axis == self.spine:
@@ -277,16 +282,19 @@ class SpineSolver(Solver, ByFactors):
         """
         own = self.shape.axes[axis]
         one, other = (weights[own.ancestors(own.depth, k)] for k, weights in (first, second))
-        mean, mean_of_other = one.mean(axis=0), other.mean(axis=0)
+        mean = one.mean(axis=0)
+        mean_of_other = other.mean(axis=0)
         apart = ((one - mean) * (other - mean_of_other)).sum(axis=0)
         factors = np.stack([own.sizes[-1] * mean * mean_of_other, apart], axis=-1)
         return factors.reshape(-1, 2)
 
     def _precisions(self, residual: Levels) -> OfCuboids:
         """Return the cuboids that tell a residual and with which precision; inf is exactly."""
-        noise, public = self.observed.variances, self.observed.public
+        noise = self.observed.variances
+        public = self.observed.public
         if public is not None and is_within(residual, self.residuals.marginal(public)):
-            above, spine = public[self.spine], self.spine
+            above = public[self.spine]
+            spine = self.spine
             noise = {c: v for c, v in noise.items() if c[spine] > above} | {public: 0.0}
         return self.residuals.precisions(residual, noise)
 
@@ -309,7 +317,8 @@ class SpineSolver(Solver, ByFactors):
 
     def _levels(self, residual: Levels, turned: ByCuboid) -> list[Float64]:
         """Return a residual's estimates at each level: float64 (nodes, *coordinates)."""
-        here, squares = self.residuals, self.squares[residual]
+        here = self.residuals
+        squares = self.squares[residual]
         levels = [np.zeros((n, *here.coordinates(residual))) for n in squares.shape.sizes]
         for cuboid, precision in self.precisions[residual].items():
             level = cuboid[self.spine]
@@ -328,7 +337,7 @@ class SpineSolver(Solver, ByFactors):
 def _attribute(axis: AxisShape, level: int, *, is_inside: bool) -> Factors:
     """Return I - 11ᵀ/n, or 11ᵀ/n, over an attribute's n nodes at detail, summed to a level's."""
     size = axis.sizes[-1]
-    sums = np.diff(axis.descendant_start(level, axis.depth)).astype(np.float64)
+    sums = float64(np.diff(axis.descendant_start(level, axis.depth)))
     mean = Factors(csr_array(sums[:, None]), np.array([1 / size]))
     if not is_inside:
         return mean

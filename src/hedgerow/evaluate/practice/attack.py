@@ -9,11 +9,12 @@ the mean difference is the guess. Of a table that is released once every sum is 
 same numbers, whatever is asked.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, Levels, UInt64
+from hedgerow.arrays import Bool, Float64, Int64, Levels, float64, int64
+from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Releasing
 from hedgerow.evaluate.practice.practice import (
     APART,
@@ -37,7 +38,7 @@ CHOICES = (APART, 2)
 """The place of the random choices of an attacker."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Targets:
     """Small cells of a table, whose counts somebody wants to find out.
 
@@ -85,9 +86,11 @@ class Targets:
 
     def differenced(self, released: Counted) -> float:
         """Return the share that differences of the published tables tell."""
-        tree, given = self.counts.tree, released[self.levels]
-        own, has_none = given.at(self.number), is_withheld(given, self.number)
-        weight = (~has_none).astype(np.float64)
+        tree = self.counts.tree
+        given = released[self.levels]
+        own = given.at(self.number)
+        has_none = is_withheld(given, self.number)
+        weight = float64(~has_none)
         guess = weight * own
         cells = replace(self.true, values=np.ones_like(self.true.values))
         blanks = CuboidCounts(given.withheld, np.ones_like(given.withheld))
@@ -114,18 +117,19 @@ class Targets:
         if size == 0 or not len(self.place):
             return np.nan
         words = bits.stream(*CHOICES).words(0, many + SUMS * len(self.place))
-        order, starts = np.argsort(words[:many]), words[many:] % np.uint64(many - size)
+        order = np.argsort(words[:many])
+        starts = words[many:] % np.uint64(many - size)
         # runs of cells in random order, over and over, that begin behind a target and end before it
-        first = np.argsort(order)[self.place, None] + 1 + starts.astype(np.int64).reshape(-1, SUMS)
+        first = np.argsort(order)[self.place, None] + 1 + int64(starts).reshape(-1, SUMS)
         keys = cell_keys(record_keys(self.counts, bits), self.levels)
-        without, alone = list[UInt64](), list[UInt64]()
+        without, alone = [], []
         for cells in (self.true.values.astype(np.uint64), keys):
             until = np.append(np.uint64(0), np.cumsum(np.tile(cells[order], 2)))
             without.append(until[first + size] - until[first])
             alone.append(cells[self.place, None])
         both = [sums + one for sums, one in zip(without, alone, strict=True)]
         answers, others = (
-            np.ma.masked_equal(method.answered(sums.astype(np.int64), key), WITHHELD)
+            np.ma.masked_equal(method.answered(int64(sums), key), WITHHELD)
             for sums, key in (both, without)
         )
         return self.recovered((answers - others).mean(axis=1, dtype=np.float64).filled(np.nan))

@@ -5,13 +5,13 @@ Cell-Key Method" (CRAN, 1.0.0). `pt_export` writes them for TauArgus or SAS.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.arrays import Float64, Int64, UInt64, float64, int64
+from hedgerow.declared import frozen
 from hedgerow.errors import SpecError
 from hedgerow.evaluate.practice.practice import Practice
 from hedgerow.evaluate.practice.rounding import unit_keys
@@ -25,7 +25,7 @@ MOST = 1 << 20
 """No office adds more records to a cell."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PerturbationTable:
     """A table of perturbation for counts.
 
@@ -66,7 +66,7 @@ class PerturbationTable:
             raise SpecError(f"{path.name!r} is a table for magnitudes; name one for counts")
         numbers = text.select(pl.col(COLUMNS).cast(pl.Float64, strict=False))
         array = numbers.to_numpy()
-        if not len(array) or not np.isfinite(array.astype(np.float64)).all():
+        if not len(array) or not np.isfinite(float64(array)).all():
             raise SpecError(f"{path.name!r} has a row without five numbers, or no row")
         count, result, chance, noise, until = array.T
         fault = next(_faults(count, result, chance, noise, until), None)
@@ -75,7 +75,7 @@ class PerturbationTable:
         # written with eight digits: each count's bounds go up, and the last one is 1
         until = np.maximum.accumulate(count + np.minimum(until, 1)) - count
         until[np.flatnonzero(np.diff(count, append=np.inf))] = 1.0
-        return cls(count.astype(np.int64), noise.astype(np.int64), chance, until)
+        return cls(int64(count), int64(noise), chance, until)
 
     def added(self, counts: Int64, keys: Float64) -> Int64:
         """Return the noise of cells by their counts and keys in [0, 1): int64 (cells)."""
@@ -95,7 +95,8 @@ class PerturbationTable:
 
         The first two in records and records²; ``kept`` is the chance that a count stays as it is.
         """
-        chance, noise = pl.col("chance"), pl.col("noise")
+        chance = pl.col("chance")
+        noise = pl.col("noise")
         table = pl.DataFrame({"count": self.count, "noise": self.noise, "chance": self.chance})
         mean = (chance * noise).sum()
         return table.group_by("count", maintain_order=True).agg(
@@ -121,15 +122,16 @@ def _faults(
         yield "it changes cells of 0, which have no records and so no key"
     if ((chance < 0) | (chance > 1)).any():
         yield "p must be a probability"
-    first, last = np.flatnonzero(steps), np.flatnonzero(np.diff(count, append=np.inf))
+    first = np.flatnonzero(steps)
+    last = np.flatnonzero(np.diff(count, append=np.inf))
     before = np.append(0, np.cumsum(chance))[first]
-    if (np.abs(np.cumsum(chance) - before[count.astype(np.int64)] - until) > CLOSE).any():
+    if (np.abs(np.cumsum(chance) - before[int64(count)] - until) > CLOSE).any():
         yield "p_int_ub must be p, added up within each i"
     if (np.abs(until[last] - 1) > CLOSE).any():
         yield "the probabilities of each i must add up to 1"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class CellKey(Practice):
     """Counts with the noise that their keys find in a table.
 

@@ -5,12 +5,12 @@ mean over all of them says how many are empty.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Bool, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import fineness
 from hedgerow.evaluate.method import (
     Counted,
@@ -38,7 +38,7 @@ Figure = tuple[str, str, float]
 """A group of figures, the name in it, and the value: records, or a share in the last two groups."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class OneRelease:
     """A release that was made, as a method that makes it whatever the bits."""
 
@@ -62,7 +62,7 @@ class OneRelease:
         return of_nodes(counts.tree, self.release.content.nodes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Table:
     """A table, and what of it is published and looked at.
 
@@ -95,9 +95,11 @@ class Table:
 
     def figures(self, method: Method, bits: Bits) -> Iterator[Figure]:
         """Yield the figures of one release of the table by a method."""
-        tree, released = self.counts.tree, dict(method.released(self.counts, bits))
+        tree = self.counts.tree
+        released = dict(method.released(self.counts, bits))
         for levels in _some(self.published):
-            given, true = released[levels], self.published[levels]
+            given = released[levels]
+            true = self.published[levels]
             has_number = ~is_withheld(given, true.numbers)
             yield PUBLISHED, tree.name_of(levels), _mean_error(given, true, has_number)
         for levels in _some(self.sums):
@@ -117,9 +119,12 @@ class Table:
 
         Of those that have a number, as all their cells have.
         """
-        tree, apart = self.counts.tree, []
+        tree = self.counts.tree
+        apart = []
         for coarse, fine in refinements([*self.published]):
-            number, whole, cells = self.published[coarse].numbers, released[coarse], released[fine]
+            number = self.published[coarse].numbers
+            whole = released[coarse]
+            cells = released[fine]
             blanks = CuboidCounts(cells.withheld, np.ones_like(cells.withheld))
             parts, missing = (
                 each.summed(tree, coarse, fine).at(number) for each in (cells, blanks)
@@ -183,8 +188,9 @@ def beside(
     check_numbered(counts.tree)
     for method in methods:
         method.check(counts)
-    table, columns = Table.of(counts, plan), dict[str, list[float]]()
-    names: list[tuple[str, str]] = []
+    table = Table.of(counts, plan)
+    columns = {}
+    names = []
     for method in methods:
         figures = [[*table.figures(method, bits(run))] for run in range(runs)]
         names = [(group, figure) for group, figure, _ in figures[0]]

@@ -2,11 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Int64, Levels, UInt64
+from hedgerow.declared import frozen
 from hedgerow.evaluate.method import CuboidCounts, Released, check_tree
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.plan import Plan
@@ -38,7 +39,7 @@ def cell_keys(keys: Counts, levels: Levels) -> UInt64:
     return CuboidCounts.true(keys, levels).values.view(np.uint64)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Practice(ABC):
     """A method that treats each cell for itself, by its true count and its key.
 

@@ -1,14 +1,13 @@
 """Rounding to a base: every cell of every cuboid for itself."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, UInt64
+from hedgerow.declared import frozen
 from hedgerow.evaluate.practice.practice import Practice
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Rounding(Practice):
     """The nearest multiple of a base, halves up; or a neighbouring one at random.
 

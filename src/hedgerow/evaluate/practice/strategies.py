@@ -55,7 +55,7 @@ def read_strategies(words: str) -> dict[str, Strategy]:
         SpecError: a method that is not there or asked for twice, a number out of its range, or a
             file that is no table of perturbation.
     """
-    strategies: dict[str, Strategy] = {}
+    strategies = {}
     each = words.split(",")
     if len(each) > MOST_METHODS:
         raise SpecError(f"--beside gives {len(each):,} methods; give at most {MOST_METHODS}")

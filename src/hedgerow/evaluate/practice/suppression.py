@@ -16,7 +16,6 @@ against several, nor against what ranges of hidden cells tell.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +23,17 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
-from hedgerow.arrays import Bool, CuboidList, Int64, Levels, UInt64, int64_zeros, run_starts
+from hedgerow.arrays import (
+    Bool,
+    CuboidList,
+    Int64,
+    Levels,
+    UInt64,
+    float64,
+    int64_zeros,
+    run_starts,
+)
+from hedgerow.declared import frozen
 from hedgerow.evaluate.method import Counted, CuboidCounts, Released
 from hedgerow.evaluate.practice.practice import (
     WITHHELD,
@@ -42,7 +51,7 @@ MOST_SOLVED = 1000
 TINY = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TiedCells:
     """The cells above 0 of all published cuboids, end to end, and the sums that tie them.
 
@@ -65,9 +74,13 @@ class TiedCells:
         """Return the cells of cuboids with their sums."""
         ends = run_starts(np.array([len(cells.values) for cells in true.values()]))
         start = {k: slice(*ends[i : i + 2]) for i, k in enumerate(true)}
-        totals, cells, signs, sums = [], [], [], 0
+        totals = []
+        cells = []
+        signs = []
+        sums = 0
         for coarse, fine in refinements([*true]):
-            wholes, parts = true[coarse].numbers, true[fine].numbers
+            wholes = true[coarse].numbers
+            parts = true[fine].numbers
             within = np.searchsorted(wholes, numbers_above(tree, coarse, fine, parts))
             totals += [sums + within, sums + np.arange(len(wholes))]
             cells += [np.arange(start[k].start, start[k].stop) for k in (fine, coarse)]
@@ -82,7 +95,7 @@ class TiedCells:
     def sums(self) -> coo_array:
         """The matrix of the sums, each 0: (sums, cells)."""
         shape = int(self.total.max(initial=-1)) + 1, len(self.counts)
-        return coo_array((self.sign.astype(np.float64), (self.total, self.cell)), shape=shape)
+        return coo_array((float64(self.sign), (self.total, self.cell)), shape=shape)
 
     def derived(self, hidden: Bool) -> Int64:
         """Return the hidden cells that the sums tell exactly."""
@@ -93,7 +106,8 @@ class TiedCells:
     def hide_by_solver(self, hidden: Bool) -> Bool:
         """Return the hidden cells with others, until none can be derived; for small tables."""
         hidden, sums = hidden.copy(), self.sums
-        both, cells = hstack([sums, -sums]), len(self.counts)
+        both = hstack([sums, -sums])
+        cells = len(self.counts)
         while len(open_cells := self.derived(hidden)):
             cell = open_cells[np.argmin(self.counts[open_cells])]
             bounds: list[tuple[int, int | None]] = [(0, None)] * (2 * cells)
@@ -112,10 +126,12 @@ class TiedCells:
         """
         hidden = hidden.copy()
         order = np.lexsort((-self.sign, self.counts[self.cell], self.total))
-        total, cell = self.total[order], self.cell[order]
+        total = self.total[order]
+        cell = self.cell[order]
         excess = np.where(self.sign[order] < 0, 1, self.counts[cell] - 1)  # 0 of parts of 1
         while True:
-            many, more = np.bincount(total, hidden[cell]), np.bincount(total, hidden[cell] * excess)
+            many = np.bincount(total, hidden[cell])
+            more = np.bincount(total, hidden[cell] * excess)
             is_told = (many == 1) | ((many > 0) & (more == 0))
             others = np.flatnonzero(is_told[total] & ~hidden[cell])
             if not len(others):
@@ -124,7 +140,7 @@ class TiedCells:
             hidden[cell[smallest]] = True
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Suppression(Practice):
     """Cells of 1 to below a threshold have no number, nor have those that would give them away.
 
@@ -151,7 +167,9 @@ def published(
     true = {levels: CuboidCounts.true(counts, levels) for levels in cuboids}
     tied = TiedCells.of(counts.tree, true)
     small = tied.counts < threshold
-    is_small_table, hidden, before = len(tied.counts) <= MOST_SOLVED, small, ~small
+    is_small_table = len(tied.counts) <= MOST_SOLVED
+    hidden = small
+    before = ~small
     while not np.array_equal(hidden, before):
         before = hidden
         hidden = tied.hide_by_sums(tied.hide_by_solver(hidden) if is_small_table else hidden)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import reduce
 from math import inf
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes
-from hedgerow.declared import Real
+from hedgerow.arrays import CuboidList, Float64, Levels, Numbers, Sizes, float64
+from hedgerow.declared import Real, frozen
 from hedgerow.errors import PlanError, as_list, check_type, kind_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.cuboids import Invariant, Measure, measurable, public_cuboid
@@ -29,7 +29,7 @@ ByDepth = tuple[Fraction | None, ...]
 """For each cuboid of a plan its share of the budget; None where nothing is measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """The public facts that an allocation may look at.
 
@@ -110,7 +110,8 @@ class Problem:
         Raises:
             PlanError: a cuboid that is unknown or cannot be measured, or is named twice.
         """
-        possible, by_levels = set(self.cuboids), dict[Levels, Number]()
+        possible = set(self.cuboids)
+        by_levels = {}
         for name, number in given.items():
             levels = self.tree.named(name) if isinstance(name, str) else None
             if levels is None or levels not in possible:
@@ -141,7 +142,7 @@ class Problem:
         for name in given:
             if name not in names:
                 raise PlanError(f"{what} of {str(name)[:100]!r}: the axes are {', '.join(names)}")
-        factors = list[dict[int, Number]]()
+        factors = []
         for axis in self.tree.axes:
             levels = levels_apart(axis)
             numbers = given.get(axis.name)
@@ -214,7 +215,7 @@ class Allocation(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uniform:
     """Equal shares for all depths that can be measured.
 
@@ -232,7 +233,7 @@ class Uniform:
         return (Fraction(1, len(problem.cuboids)),) * len(problem.cuboids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relative:
     """Relative errors: the squared error of a count N costs 1/max(N, 1)².
 
@@ -249,7 +250,7 @@ class Relative:
     name = "relative"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerLevel:
     """The same importance for every depth: each of its n nodes costs 1/n.
 
@@ -353,7 +354,7 @@ def importances(problem: Problem, importance: Importance, prior: Prior | None = 
     for number in filter(None, numbers):
         if not 1 / LARGEST_IMPORTANCE <= number <= LARGEST_IMPORTANCE:
             raise PlanError(f"products of importances {_IN_RANGE}, got {number:g}")
-    return np.array(numbers, dtype=np.float64)
+    return float64(numbers)
 
 
 def _by_size(problem: Problem, importance: PerLevel | Relative, prior: Prior | None) -> list[float]:
@@ -366,7 +367,7 @@ def _by_size(problem: Problem, importance: PerLevel | Relative, prior: Prior | N
     costs = []
     for t, n in zip(problem.depths, cells, strict=True):
         counts, times = prior.values(t, int(n))
-        costs.append(float(times @ np.maximum(counts.astype(np.float64), 1) ** -2) / n)
+        costs.append(float(times @ np.maximum(float64(counts), 1) ** -2) / n)
     return costs
 
 

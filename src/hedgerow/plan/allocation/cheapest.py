@@ -1,7 +1,7 @@
 """The cheapest plan: the smallest budget that meets a target of precision."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from math import inf
@@ -10,7 +10,7 @@ from types import NoneType
 import numpy as np
 
 from hedgerow.arrays import Float64, OfCuboids
-from hedgerow.declared import Real
+from hedgerow.declared import Real, frozen
 from hedgerow.errors import PlanError, check_type, kind_of
 from hedgerow.noise.mechanisms import DiscreteGaussian, Mechanism
 from hedgerow.plan.allocation.allocation import (
@@ -57,7 +57,7 @@ ABOVE_0 = Real("a target", 0, inf, PlanError, "no budget makes the noise 0", end
 _UP = Context(prec=BUDGET_DIGITS, rounding=ROUND_CEILING)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _GivenShares:
     """The shares that `cheapest` computed, as an allocation."""
 

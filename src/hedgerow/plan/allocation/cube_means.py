@@ -134,7 +134,8 @@ class CubeMeans(Means):
 
         What these would get is lost, so that they get nothing.
         """
-        used, public = _margins(self._table(np.ones(len(self.cuboids)))), self.public or ()
+        used = _margins(self._table(np.ones(len(self.cuboids))))
+        public = self.public or ()
         each = zip(used, public, strict=True)
         return [np.where(np.arange(len(n)) <= k, n > 0, False) * 1.0 for n, k in each]
 
@@ -149,7 +150,8 @@ class CubeMeans(Means):
         of_total, of_others = self.costs_of
         inside = [(np.arange(len(s)) == 0) * 1.0 for s in own]
         if self.public is not None:
-            inside, of_total = self._inside, 0.0
+            inside = self._inside
+            of_total = 0.0
         parts = np.array([s @ free for s, free in zip(own, inside, strict=True)])
         less = of_others - of_total
         cost = of_others - less * float(parts.prod())
@@ -185,7 +187,8 @@ class CubeMeans(Means):
         alone, backs = zip(
             *(axis.variances(s) for axis, s in zip(self.axes, own, strict=True)), strict=True
         )
-        terms, rest_backs = [alone], [*backs]
+        terms = [alone]
+        rest_backs = [*backs]
         if self.public is not None:
             public_axes = zip(self.axes, own, self.public, strict=True)
             rests, of_rests = zip(
@@ -205,7 +208,8 @@ class CubeMeans(Means):
             ]
             slopes = []
             for axis in range(len(own)):
-                by_alone, slope = by_factors[0][axis], 0.0
+                by_alone = by_factors[0][axis]
+                slope = 0.0
                 if self.public is not None:
                     by_rest = by_factors[1][axis]
                     by_alone, slope = by_alone - by_rest, rest_backs[axis](by_rest)
@@ -229,7 +233,8 @@ class CubeMeans(Means):
         """Return why no gap is proved, as a key: costs that are no product, or a public cuboid."""
         if len(weights) > len(self.cuboids):
             return "ratio"
-        sums, total = _margins(self._table(weights)), float(weights.sum())
+        sums = _margins(self._table(weights))
+        total = float(weights.sum())
         product = self._outer(sums) / total ** (len(sums) - 1)
         is_product = np.allclose(product, self._table(weights), rtol=1e-12, atol=0)
         is_whole = self.public is None and is_product and len({*self.costs_of}) == 1
@@ -250,7 +255,8 @@ class CubeMeans(Means):
 
         Where importances are a product and nothing is public, the first are the optimum.
         """
-        costs, axes = self.costs(importance), [replace(axis, by_class=False) for axis in self.axes]
+        costs = self.costs(importance)
+        axes = [replace(axis, by_class=False) for axis in self.axes]
         each = zip(axes, _margins(self._table(costs)), strict=True)
         equal = np.concatenate([np.full(n, 1 / n) for n in self.sizes])
         alone = np.concatenate([
@@ -268,7 +274,8 @@ class CubeMeans(Means):
         Raises:
             PlanError: importances are no product.
         """
-        totals, last = self._table(self.costs(importance)), tuple(n - 1 for n in self.sizes)
+        totals = self._table(self.costs(importance))
+        last = tuple(n - 1 for n in self.sizes)
         factors = [
             np.array([totals[at_level(last, axis, k)] for k in range(size)])
             for axis, size in enumerate(self.sizes)

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.declared import Real, check_fields
+from hedgerow.declared import Real, check_fields, frozen
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_KINDS
 from hedgerow.plan.allocation.allocation import (
@@ -46,7 +46,7 @@ SLACK_OF_PARTS = 1000
 """The parts by which the logarithm of the ratio stays below the bound before they are rounded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fair:
     """The least mean variance at which no node is ``ratio`` times less precise than another.
 
@@ -156,7 +156,9 @@ class Kinds:
         equal = np.concatenate(
             [np.full(n, 1 / n) for n in np.diff(means.ends, prepend=0, append=len(means.needed))]
         )
-        variances, first, chosen = means.variances(equal)[0], [], list[Int64]()
+        variances = means.variances(equal)[0]
+        first = []
+        chosen = list[Int64]()
         ends = np.cumsum([n.size for n in nodes])
         for part in np.split(np.arange(len(variances)), ends[:-1]):
             above = part[variances[part] > 1e-9 * max(variances[part].max(), 1e-300)]

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, IntArrays
+from hedgerow.arrays import Float64, Int64, IntArrays, int64
 from hedgerow.errors import PlanError
 from hedgerow.estimate.tree.error import Passes
 from hedgerow.estimate.tree.shapes import Shapes, classes_of_nodes, steps_along
@@ -132,12 +132,15 @@ def fairness(plan: Plan) -> pl.DataFrame:
     rows = []
     for t in range(1, plan.tree.depth + 1):
         axis, _, families = classes.above(t)
-        siblings = np.rint(families).astype(np.int64)  # sums of parts, as 1/3 + 1/3 + 1 + 1/3
-        variance, nodes = by_depth[t], classes.nodes(t)
+        siblings = int64(np.rint(families))  # sums of parts, as 1/3 + 1/3 + 1 + 1/3
+        variance = by_depth[t]
+        nodes = classes.nodes(t)
         others = tuple(i for i in range(variance.ndim) if i != axis)
         reference = _least_above_zero(variance)
-        sums, counts = (nodes * variance).sum(axis=others), nodes.sum(axis=others)
-        least, largest = variance.min(axis=others), variance.max(axis=others)
+        sums = (nodes * variance).sum(axis=others)
+        counts = nodes.sum(axis=others)
+        least = variance.min(axis=others)
+        largest = variance.max(axis=others)
         for n in np.unique(siblings):
             of = siblings == n
             count = counts[of].sum()
@@ -158,7 +161,8 @@ def _fairness_of_cuboids(plan: Plan) -> pl.DataFrame:
             continue
         mean, least, largest = (float(f(variance)) for f in (np.mean, np.min, np.max))
         above = _least_above_zero(variance)
-        ratio, name = largest / above if above else None, plan.tree.name_of(levels)
+        ratio = largest / above if above else None
+        name = plan.tree.name_of(levels)
         rows.append((None, name, None, None, mean, least, largest, mean**0.5, ratio))
     return pl.DataFrame(rows, SCHEMA, orient="row")
 

@@ -10,13 +10,14 @@ between workloads where their shares are optimised (`hedgerow.plan.allocation.op
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, FloatPair, Int64, Sizes, WithGradient, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.estimate.tree.error import Passes, mean_variances, weighted_variance_and_gradient
 from hedgerow.estimate.tree.shapes import Shapes
 from hedgerow.estimate.workload.even import EvenMeans
@@ -145,7 +146,7 @@ class Means(ABC):
         return rounded[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Along(Means):
     """Variances along a chain, or along one axis of a cube; exact for the tree's real families.
 
@@ -177,9 +178,11 @@ class Along(Means):
         counts. One of no importance need not be, if all below it that would be measured in place of
         survivors' children is of few cells.
         """
-        price, combine = problem.mechanism.price, isinstance(problem.measure, All)
+        price = problem.mechanism.price
+        combine = isinstance(problem.measure, All)
         each = (problem.sensitivity(t) ** price.power for t in problem.depths)
-        unit, shapes = np.array([*each]) * float(price.variance), classes or Shapes.of(problem.tree)
+        unit = np.array([*each]) * float(price.variance)
+        shapes = classes or Shapes.of(problem.tree)
         matters = np.ones(len(unit)) if importance is None else importance
         needed = _last(len(unit)) if combine else _last(len(unit)) | (matters > 0)
         for t in range(len(unit) - 1, 0, -1):  # what follows t - 1 at the latest has so many cells
@@ -257,7 +260,8 @@ class Along(Means):
         if not (self.combine or self.by_class):
             variances = mean_variances(self.shapes, own, combine=False)[list(self.depths)]
             return variances, lambda by: self.total(shares, by, public)[1]
-        passes, nodes = Passes.of(self.shapes, own, combine=self.combine), self.nodes
+        passes = Passes.of(self.shapes, own, combine=self.combine)
+        nodes = self.nodes
         sums = passes.down()
         each = [sums.get(t, np.zeros_like(n)) for t, n in zip(self.depths, nodes, strict=True)]
         if not self.by_class:
@@ -294,7 +298,7 @@ def _last(count: int) -> Bool:
     return np.asarray(np.arange(count) == count - 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class NamedMeans(Means):
     """The mean variances of named cuboids by their shares; make them with `NamedMeans.of`.
 
@@ -323,7 +327,8 @@ class NamedMeans(Means):
     @classmethod
     def of(cls, problem: Problem) -> "NamedMeans":
         """Return those of a problem whose workload names its cuboids."""
-        tree, tables = problem.tree, set(problem.tables)
+        tree = problem.tree
+        tables = set(problem.tables)
         shape = shape_of_tree(tree, problem.workload.cuboids(tree))
         whole = whole_cuboids(tree, problem.workload, problem.measure, problem.public)
         kept = [shape.given(levels) for levels in problem.cuboids if levels in whole]

@@ -124,7 +124,8 @@ class Largest(Objective):
         """Return a sharper norm, or one with other multipliers; None where there is no gap."""
         if self.sharp < SHARP:
             return replace(self, sharp=STEP * self.sharp)
-        least, terms = float(self.weights(variances) @ variances), self._terms(variances)
+        least = float(self.weights(variances) @ variances)
+        terms = self._terms(variances)
         if self.rounds >= MOST_ROUNDS or self.reached(variances) <= least * (1 + CLOSE):
             return None
         sharp = min(2 * self.sharp, SHARPEST)
@@ -176,7 +177,8 @@ class Within(Objective):
 
     def _penalties(self, variances: Float64) -> FloatPair:
         """Return ln P of each cuboid, and its derivatives by p times the logs of variances."""
-        penalty, slope = np.zeros(len(self.first)), np.zeros(len(self.chosen))
+        penalty = np.zeros(len(self.first))
+        slope = np.zeros(len(self.chosen))
         times = np.diff(self.first, append=len(self.chosen))
         for sign, terms in zip((1, -1), self._ends(variances), strict=True):
             most = np.maximum.reduceat(terms, self.first)
@@ -191,7 +193,8 @@ class Within(Objective):
         penalty, slope = self._penalties(variances)
         most = penalty.max()
         shown = np.exp(penalty - most)  # SciPy's own sums of so few numbers take ten times as long
-        whole, times = shown.sum(), np.diff(self.first, append=len(self.chosen))
+        whole = shown.sum()
+        times = np.diff(self.first, append=len(self.chosen))
         return float(most + np.log(whole)), slope * np.repeat(shown / whole, times)
 
     def smooth(self, variances: Float64) -> WithGradient:
@@ -202,7 +205,8 @@ class Within(Objective):
         if self.costs is None:
             norm = float(np.exp(whole / self.sharp))
             return norm, norm * slope
-        total, penalty = float(self.costs @ variances), float(np.exp(min(whole, LOST)))
+        total = float(self.costs @ variances)
+        penalty = float(np.exp(min(whole, LOST)))
         more = 1 + penalty / self.sharp
         return total * more, self.costs * more + total * penalty * slope
 
@@ -218,12 +222,14 @@ class Within(Objective):
         if self.sharp < SHARP:
             return replace(self, sharp=STEP * self.sharp)
         whole, by_logs = self._pairs(variances)
-        ratio, (high, low) = self.log_ratio(variances), self._ends(variances)
+        ratio = self.log_ratio(variances)
+        high, low = self._ends(variances)
         if self.costs is None:  # the mean ratio, by the multipliers, is near the largest
             is_done = ratio <= float(by_logs @ np.log(variances[self.chosen])) + CLOSE
             high, low = high - whole / 2, low - whole / 2
         else:
-            total, kept = float(self.costs @ variances), replace(self, slack=0.0)
+            total = float(self.costs @ variances)
+            kept = replace(self, slack=0.0)
             least = float(kept.weights(variances) @ variances)
             is_done = ratio <= self.bound + CLOSE and abs(total - least) <= CLOSE * total
             is_done |= whole > LOST  # out of reach
@@ -234,11 +240,13 @@ class Within(Objective):
 
     def weights(self, variances: Float64) -> Float64:
         """Return the costs, and multipliers of what is too large less r times what is too small."""
-        weights, values = np.zeros(len(variances)), variances[self.chosen]
+        weights = np.zeros(len(variances))
+        values = variances[self.chosen]
         if self.costs is None or not len(values):
             return weights if self.costs is None else self.costs
         penalty, slope = self._penalties(variances)
-        times, total = np.diff(self.first, append=len(values)), float(self.costs @ variances)
+        times = np.diff(self.first, append=len(values))
+        total = float(self.costs @ variances)
         each = total * np.exp(penalty - np.logaddexp(0, logsumexp(penalty) - np.log(self.sharp)))
         larger = np.maximum(slope, 0) * np.repeat(each, times) / values
         both = np.repeat(np.add.reduceat(larger, self.first), times)

@@ -8,14 +8,13 @@ against the noise. Over a cube see `hedgerow.plan.allocation.cube_means`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
 
-from hedgerow.arrays import Float64
-from hedgerow.declared import either
+from hedgerow.arrays import Float64, float64
+from hedgerow.declared import either, frozen
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.plan.allocation.allocation import (
     ByDepth,
@@ -43,7 +42,7 @@ EXACT_BEYOND = 50.0
 """The precision at which all noise is 0 but for a chance of 1e-21."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Optimal:
     """The shares that make the importance-weighted squared error of all counts least.
 
@@ -203,13 +202,14 @@ def levels_of(
 def _level(
     problem: Problem, depth: int, weight: float, prior: Prior | None, *, relative: bool
 ) -> LevelCost:
-    sensitivity, nodes = problem.sensitivity(depth), problem.tree.nodes(depth)
+    sensitivity = problem.sensitivity(depth)
+    nodes = problem.tree.nodes(depth)
     if prior is None:
         each = float(nodes) ** 2 if relative else weight
         price = problem.mechanism.price
         return LargeCounts(each * nodes * float(price.variance), price.power, sensitivity)
     counts, times = prior.values(depth, nodes)
-    values = counts.astype(np.float64)
+    values = float64(counts)
     costs = 1 / np.maximum(values, 1) ** 2 if relative else np.full(len(values), weight)
     weights = np.asarray(times * costs, dtype=np.float64)
     return PriorCells(problem.mechanism.cell_error, values, weights, sensitivity)
@@ -224,7 +224,8 @@ def _optimum(levels: Sequence[LevelCost], budget: float) -> Float64:
 def _alternating(problem: Problem, levels: Sequence[LevelCost], depths: Sequence[int]) -> Float64:
     """Return the optimum of program (6) at nearly the ρ that an (ε, δ) budget allows with it."""
     shares = [Fraction(1, len(levels))] * len(levels)
-    changes, worst = [problem.neighbours.changes(t) for t in depths], problem.neighbours.is_worst
+    changes = [problem.neighbours.changes(t) for t in depths]
+    worst = problem.neighbours.is_worst
     for _ in range(3):
         profile = calibrate(problem.mechanism, problem.budget, shares, changes, is_worst=worst)
         budgets = _optimum(levels, float(profile.rho or 0))

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 
 from hedgerow.arrays import Float64, Int64, WithGradient
+from hedgerow.declared import frozen
 from hedgerow.plan.allocation.allocation import FINE_PARTS, ByDepth, Problem
 from hedgerow.plan.allocation.means import Means
 from hedgerow.plan.allocation.objectives import SHARP, Objective, Total
@@ -55,7 +56,7 @@ UNPROVED = {
 Function = Callable[[Float64], WithGradient]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Optimum:
     """Shares before they are rounded, and how near their cost is to the least under wide noise.
 
@@ -126,7 +127,7 @@ def least_in_cases(
     """
     if len(cases) == 1:
         return least(means, objective, means.starts(importance))
-    optima = list[Optimum]()
+    optima = []
 
     def excess(log_first: float) -> float:
         """Return by how much the second case is dearer, for a part of the first in the mixture."""
@@ -162,10 +163,12 @@ def shares_of_least(
 
 def followed(lifted: "Lifted", y: Float64) -> Optimum:
     """Return the best shares on the way from an objective's stand-ins to itself."""
-    means, best = lifted.means, Optimum(y, np.inf, -np.inf, "")
+    means = lifted.means
+    best = Optimum(y, np.inf, -np.inf, "")
     while True:
         y = replace(lifted, scale=lifted.slopes(y)[0]).least(y)
-        shares, step = lifted.shares(y), lifted.objective
+        shares = lifted.shares(y)
+        step = lifted.objective
         variances = means.variances(shares)[0]
         if (value := step.reached(variances)) <= best.value:
             weights = step.weights(variances)
@@ -226,7 +229,8 @@ class Lifted:
 
     def __call__(self, y: Float64) -> WithGradient:
         """Return the lifted objective, and its derivatives by y."""
-        power, sums = self.means.power, self.sums(y)
+        power = self.means.power
+        sums = self.sums(y)
         if sums.min() <= 0:
             return np.inf, y
         value, gradient = self.slopes(y)
@@ -307,7 +311,9 @@ def descended(function: Function, y: Float64, size: float, accuracy: float) -> F
                 break
         else:
             break
-        y, value, gradient = ahead, ahead_value, slope
+        y = ahead
+        value = ahead_value
+        gradient = slope
     return y
 
 

@@ -11,12 +11,12 @@ and Tucker alone: -g_ℓ'(b_ℓ) = λ for all ℓ, and the constraint holds with
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.noise.cell_error import CellError
 
@@ -43,7 +43,7 @@ class LevelCost(Protocol):
         """Return g (records² times importance), g' < 0 or g'' > 0 at a budget, by the order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class PriorCells:
     """Σ_k weight_k f(b/Δ, N_k): a level of cells whose counts a prior gives.
 
@@ -75,7 +75,7 @@ class PriorCells:
         return float(total) / self.sensitivity**order
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LargeCounts:
     """w n V (Δ/b)^k: a level of cells whose counts are large against the noise.
 
@@ -100,7 +100,7 @@ class LargeCounts:
         return factors[order] * error / budget**order
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Solution:
     """The optimum of program (6).
 
@@ -219,7 +219,8 @@ def _reaching(levels: Sequence[LevelCost], target: float, largest: float) -> Flo
     start = None
     for _ in range(_MOST_STEPS):
         best = least_error(levels, math.exp(place), start)
-        start, error = best.budgets, total_error(levels, best.budgets)
+        start = best.budgets
+        error = total_error(levels, best.budgets)
         excess = math.log(error / target)
         low, high = (place, high) if excess > 0 else (low, place)
         step = excess * error / (best.multiplier * math.exp(place))

@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, cast
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, as_list, did_you_mean, kind_of, shorten
 from hedgerow.estimate.cube.shape import fineness, is_within
 from hedgerow.plan.allocation.allocation import ByDepth, Problem, of_whole
@@ -22,7 +22,7 @@ ByAxis = Mapping[str, tuple[Fraction, ...]]
 ByCuboid = Mapping[str, Fraction]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class Shares:
     """Shares as given; a depth, level or cuboid of share 0 stays unmeasured.
 
@@ -72,7 +72,8 @@ class Shares:
         Raises:
             PlanError: shares that do not fit the cuboids.
         """
-        given, names = self.given, problem.names
+        given = self.given
+        names = problem.names
         by_axis = None if isinstance(given, tuple) else _by_axis(given)
         if problem.is_named and (isinstance(given, tuple) or by_axis is not None):
             raise PlanError(
@@ -135,7 +136,7 @@ def _check_last(subject: str, shares: Sequence[Fraction]) -> None:
         raise PlanError(f"the last {subject} must be above 0: the leaves have to be measured")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class QueryShares:
     """Shares by level and by query: a cuboid gets the product, divided by what is measured in all.
 
@@ -202,7 +203,7 @@ class QueryShares:
             PlanError: a level or query that the tree or the workload does not have.
         """
         tree = problem.tree
-        shares: dict[Levels, Fraction] = {}
+        shares = {}
         for level, share in self.levels.items():
             for query, part in self.queries[level].items():
                 cuboid = _cuboid(tree, level, query)
@@ -241,7 +242,8 @@ def _exact(where: str, given: Mapping[str, Exact]) -> dict[str, Fraction]:
 
 def _cuboid(tree: Tree, level: str, query: str) -> Levels:
     """Return the cuboid of a query at a level, or raise a PlanError."""
-    of_level, of_query = _levels(tree, level, "levels"), _levels(tree, query, _of(level))
+    of_level = _levels(tree, level, "levels")
+    of_query = _levels(tree, query, _of(level))
     if sum(map(bool, of_level)) > 1:
         raise PlanError(f"levels: {level[:100]!r} is no level of one axis; make a query of it")
     both = [a.name for a, i, j in zip(tree.axes, of_level, of_query, strict=True) if i and j]

@@ -1,10 +1,11 @@
 """How good a plan is: the least squared error that anyone could have at its price, over its own."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import isfinite, sqrt
 
 from hedgerow.columns import aligned
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.plan.allocation.allocation import Importance, Problem, importances
 from hedgerow.plan.cuboids import RunningSums
@@ -25,7 +26,7 @@ EITHER = tuple(Pairs(single=k / 8, moved=1 - k / 8) for k in (0, 1, 2, 4, 6, 8))
 """What is weighed where records may come, go or move."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Efficiency:
     """The least total squared error of any unbiased estimates at a plan's price, over the plan's.
 
@@ -124,7 +125,8 @@ def efficiency_of(
     """
     if reason := _not_held(problem, design):
         return Efficiency(None, reason)
-    tree, neighbours = problem.tree, problem.neighbours
+    tree = problem.tree
+    neighbours = problem.neighbours
     pairs: tuple[Pairs, ...] = (COME,)
     if isinstance(neighbours, Replace):
         pairs = (MOVE,) if neighbours.exactly else EITHER
@@ -138,16 +140,21 @@ def efficiency_of(
     except OverflowError:
         return Efficiency(None, "there are more cells than a floating-point number can count")
     price = 2 * float(rho) / neighbours.contributions**2
-    total, errors, by_name = 0.0, dict[str, tuple[float, float | None]](), dict[str, float]()
+    total = 0.0
+    errors = {}
+    by_name = {}
     for levels, each in weights.items():
-        name, variance, other = tree.name_of(levels), design.mean_variance(levels), least.by_cuboid
+        name = tree.name_of(levels)
+        variance = design.mean_variance(levels)
+        other = least.by_cuboid
         there = sqrt(other[levels] / price / cells[levels]) if levels in other else None
         errors[name] = sqrt(variance), there
         by_name[name] = each * cells[levels]
         total += by_name[name] * variance
     if not (isfinite(total) and isfinite(least.total)):
         return Efficiency(None, "the errors of the plan itself are not known")
-    value, at_half = least.total / price / total, least.total * neighbours.contributions**2
+    value = least.total / price / total
+    at_half = least.total * neighbours.contributions**2
     return Efficiency(min(1.0, value), "", errors, least.slack, at_half, by_name)
 
 

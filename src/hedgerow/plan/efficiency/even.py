@@ -89,11 +89,14 @@ class Even:
         dims = reduce(np.multiply.outer, [np.diff(sizes, prepend=0.0) for sizes in self.sizes])
         g = _along(gains, self.importance)
         # The class of a cell and itself stands for the cells that come or go.
-        weight, apart = np.full(g.shape, float(moved)), np.full(g.shape, 2.0)
+        weight = np.full(g.shape, float(moved))
+        apart = np.full(g.shape, 2.0)
         weight.flat[-1], apart.flat[-1] = single, 0.0
         own = np.maximum(apart, 1.0)
         weight /= weight.sum()
-        best, most, chosen = 0.0, np.inf, g
+        best = 0.0
+        most = np.inf
+        chosen = g
         for _ in range(min(MOST_STEPS, 1 + WORK // g.size)):
             seen = (own * weight).sum() - _along(means, apart * weight)  # N L on each space
             seen[seen < NOTHING] = 0.0

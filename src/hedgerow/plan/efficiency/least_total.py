@@ -25,7 +25,8 @@ from math import prod, sqrt
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids
+from hedgerow.arrays import Float64, Int64, IntArrays, Levels, OfCuboids, OtherCuboids, int64
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.limits import MOST_SPACES
 from hedgerow.plan.efficiency.even import Even
@@ -44,7 +45,7 @@ DERIVATIVES = 1e-6
 """What derivatives by level may be off by, relatively."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class LeastTotal:
     """The least squared error of any unbiased estimates whose noise has the price 1.
 
@@ -78,7 +79,8 @@ def least_total(tree: Tree, importance: OfCuboids, pairs: Sequence[Pairs]) -> Le
     if all(map(_is_even, tree.axes)):
         single, moved = (any(getattr(each, of) for each in pairs) for of in ("single", "moved"))
         return LeastTotal(*Even.of(tree, importance).least(single=single, moved=moved))
-    bounds, refusal = list[LeastTotal](), PlanError("no bound is known")
+    bounds = []
+    refusal = PlanError("no bound is known")
     for made in _problems(tree, importance):
         try:
             problem = made()
@@ -192,7 +194,9 @@ class _AxisProblem:
         kept). tr √M is concave in w, and Σ w ∂/∂w its half, so that no weights have more than
         tr √M / 2 + max ∂/∂w.
         """
-        branches, best, weight = self.branches, 0.0, self.branches.even
+        branches = self.branches
+        best = 0.0
+        weight = self.branches.even
         chosen, most = weight, np.inf
         kinds = len({g.tobytes() for _, _, g in self.weighed})
         for _ in range(min(MOST_SEARCHES, 1 + WORK // (branches.visits * kinds))):
@@ -200,7 +204,8 @@ class _AxisProblem:
             slope = 2 * root.by_family / root.value  # at most 1 where no weights are better
             most = min(most, root.value * (1 + float(slope.max())) / 2)
             if root.value > best:
-                best, chosen = root.value, weight
+                best = root.value
+                chosen = weight
             if (most / best) ** 2 < 1 + CLOSE:
                 break
             weight = weight * slope**STEEP
@@ -213,7 +218,8 @@ class _AxisProblem:
 
         Where importances are products these are the same everywhere.
         """
-        cells, weighed = prod(int(sizes[-1]) for sizes in self.other_sizes), []
+        cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
+        weighed = []
         for space in self.spaces:
             here = self.importance[slice(None), *space.kept] * space.gains / cells
             g = here.reshape(len(here), -1).sum(axis=1)
@@ -224,13 +230,16 @@ class _AxisProblem:
     def root(self, weight: Float64, pairs: Pairs) -> Root:
         """Return tr √(√G L √G); its derivatives by level are of the shape of ``importance``."""
         cells = prod(int(sizes[-1]) for sizes in self.other_sizes)
-        value, by_family = 0.0, np.zeros(len(weight))
-        by_level, roots = np.zeros(self.importance.shape), dict[tuple[bytes, float], Root]()
+        value = 0.0
+        by_family = np.zeros(len(weight))
+        by_level = np.zeros(self.importance.shape)
+        roots = {}
         for space, largest, g in self.weighed:
             key = g.tobytes(), space.opposed if pairs.moved else 1.0
             if key not in roots:
                 roots[key] = root_of(self.branches, g, weight, pairs, key[1])
-            root, scale = roots[key], sqrt(largest)
+            root = roots[key]
+            scale = sqrt(largest)
             value += space.times * scale * root.value
             by_family += space.times * scale * root.by_family
             each = np.multiply.outer(root.by_level / scale, space.gains)
@@ -258,7 +267,7 @@ def _rounded(numbers: Float64) -> Float64:
     return np.ldexp(np.round(mantissa, 13), exponent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Space:
     """Contrasts of the axes beside the first: one level of each, less what is coarser.
 
@@ -297,7 +306,8 @@ class _Products:
     def of(cls, tree: Tree, importance: OfCuboids) -> "_Products":
         several = [a for a, axis in enumerate(tree.axes) if axis.leaves > 1]
         names = {levels: tuple(levels[a] for a in several) for levels in importance}
-        given, axes = defaultdict[Levels, float](float), list[_AxisProblem]()
+        given = defaultdict[Levels, float](float)
+        axes = []
         for levels, each in importance.items():
             given[names[levels]] += each
         for place, axis in enumerate(tree.axes[a] for a in several):
@@ -315,7 +325,7 @@ class _Products:
         tr √M its largest eigenvalue at most (interlacing).
         """
         roots = [axis.root(axis.weight, COME) for axis in self.axes]
-        total, traces = 0.0, dict[Levels, float]()
+        total, traces = 0.0, {}
         for levels, g in self.importance.items():
             own = list(zip(self.axes, roots, levels, strict=True))
             traces[levels] = prod(2 * float(root.by_level[k]) for _, root, k in own)
@@ -355,7 +365,7 @@ def _opposed(sizes: Int64, level: int) -> float:
 
 def _families_of_axis(axis: Axis) -> list[Int64]:
     """Return the number of children of each node, for each level but the last."""
-    return [np.diff(start).astype(np.int64) for start in axis.child_start]
+    return [int64(np.diff(start)) for start in axis.child_start]
 
 
 def _is_even(axis: Axis) -> bool:
@@ -370,7 +380,7 @@ def _alike(axis: Axis) -> list[int]:
 
 def _families_of_chain(tree: Tree) -> list[Int64]:
     """Return the number of children of each node of a chain, nodes in order of their parents."""
-    families = list[Int64]()
+    families = []
     for _, own in islice(nodes_along(tree), tree.depth):
         families.append(own)
         if len(families) < tree.depth:

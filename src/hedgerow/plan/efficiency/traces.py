@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, starts_of
+from hedgerow.arrays import Float64, FloatTriple, Int64, IntTriple, Sizes, float64, starts_of
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.kernels import kernel, over_families
 from hedgerow.limits import MOST_FAMILIES
@@ -30,7 +31,7 @@ NEAR_ZERO = 1e-14
 ONE_CELL = "a table of one cell has nothing to divide the budget among"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Pairs:
     """Which neighbours the dual weighs.
 
@@ -76,7 +77,8 @@ class Branches:
         if single is None:
             raise PlanError(ONE_CELL)
         check_families(sum(map(len, families)))
-        kept, levels = list(families[single:]), len(families) + 1
+        kept = list(families[single:])
+        levels = len(families) + 1
         merged = tuple(max(0, t - single) for t in range(levels))
         if len(kept) == 1:
             kept.append(np.ones(int(kept[0][0]), np.int64))
@@ -115,7 +117,7 @@ class Branches:
             rows = rows + importance[t] * below
             parent = self.parents(t)
             first = np.flatnonzero(np.diff(parent, prepend=-1))
-            below = np.bincount(parent, below).astype(np.float64)
+            below = float64(np.bincount(parent, below))
             rows = np.maximum.reduceat(rows, first)
         return float(importance[0] * below.sum() + (rows + importance[1] * below).max())
 
@@ -131,11 +133,11 @@ class Branches:
         for t in range(len(self.start) - 1, 0, -1):
             heaviest.append(float(below.max()))
             if t > 1:
-                below = np.bincount(self.parents(t), below).astype(np.float64)
+                below = float64(np.bincount(self.parents(t), below))
         return np.array([1.0, *heaviest[::-1]])[list(self.merged)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Root:
     """tr √(√G L √G), and its derivatives.
 
@@ -172,7 +174,7 @@ def root_of(
         g[0] = 0.0
         if not g.any():
             return Root(0.0, np.zeros(len(tree.merged)), np.zeros(len(weight)))
-    blocks = np.bincount(tree.top, tree.leaves * weight).astype(np.float64)
+    blocks = float64(np.bincount(tree.top, tree.leaves * weight))
     moved = 2 * pairs.moved / (1 - float(blocks @ blocks))
     held: Float64 = moved * (1 - blocks) + pairs.single  # κ: D is κ_R w within block R
     own = weight * held[tree.top]
@@ -180,7 +182,7 @@ def root_of(
     points = np.arange(np.floor(largest) - BELOW, np.ceil(largest) + ABOVE)
     values = np.zeros(len(points))
     by_level = np.zeros((len(points), len(g)))
-    by_family = list[Float64]()
+    by_family = []
 
     def run(first: int, last: int) -> None:
         derivatives = np.zeros(len(own))
@@ -214,10 +216,16 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
     single, moved, contrast = pairs
     opposed = moved * contrast
     values, by_level, by_family = out
-    levels, nodes, k = len(start), len(parent), len(blocks)
+    levels = len(start)
+    nodes = len(parent)
+    k = len(blocks)
     last = start[levels - 2]  # where the families begin
-    r, back = np.empty(nodes), np.empty(nodes)
-    phi, n, y, at_top = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
+    r = np.empty(nodes)
+    back = np.empty(nodes)
+    phi = np.empty(k)
+    n = np.empty(k)
+    y = np.empty(k)
+    at_top = np.empty(k)
     for p in range(span[0], span[1]):
         t = np.exp(points[p])
         scale = np.exp(points[p] / 2) / (2 * np.pi)
@@ -234,7 +242,8 @@ def _log_determinants(  # noqa: C901, PLR0912, PLR0915 - one walk up a tree and 
                 log_determinant += np.log1p(gamma * r[i])
                 if level > 1:
                     r[parent[i]] += r[i] / (1 + gamma * r[i])
-        gamma, root = g[1] / t, g[0] / t
+        gamma = g[1] / t
+        root = g[0] / t
         # rest is 1 - θ Σ n/(1 + θn), and inside 1 + θn, both without the cancellation.
         rest = total = sum_y = sum_phi = 0.0
         for i in range(k):

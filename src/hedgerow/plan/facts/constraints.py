@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64, IntPair, int64_zeros, runs
+from hedgerow.arrays import Int64, IntPair, int64, int64_zeros, runs
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds
@@ -141,11 +141,13 @@ def constraints_of(tree: Tree, facts: Sequence[Fact]) -> Constraints:
         tree, [table for table in rows if table.level or table.numbers], leaves
     )
     widths = np.bincount(placed.group_of[~zeros], minlength=placed.groups)
-    may, has = placed.may_hold(widths), None
+    may = placed.may_hold(widths)
+    has = None
     if placed.emptying:
         nodes, groups = np.nonzero(may)
-        has = nodes.astype(np.int64), groups.astype(np.int64)
-    shapes, of_groups = (placed.shape, placed.tree), (placed.axis, placed.group_of)
+        has = int64(nodes), int64(groups)
+    shapes = (placed.shape, placed.tree)
+    of_groups = (placed.axis, placed.group_of)
     least, most = placed.limits(widths, has) if placed.bounds else (0, UNBOUNDED)
     return Constraints(*shapes, *of_groups, zeros, has, placed.bounds, least, most)
 
@@ -161,7 +163,8 @@ def describe_facts(tree: Tree, facts: Sequence[Fact], constraints: Constraints) 
 
 def facts_in_words(tree: Tree, facts: Sequence[Fact]) -> list[str]:
     """Return what each public table or rule says; not which file it is from."""
-    leaves, every = _attribute_leaves(tree), list[str]()
+    leaves = _attribute_leaves(tree)
+    every = []
     for fact in facts:
         if isinstance(fact, Zeros):
             empty = int(_by_rule(fact, leaves).sum())
@@ -198,7 +201,8 @@ def attribute_cells(tree: Tree) -> int:
 
 def _attribute_leaves(tree: Tree) -> pl.DataFrame:
     """Return the columns of the attributes: one row a combination of their leaves, row by row."""
-    axes, cells = [tree.axes[a] for a in attribute_axes(tree)], attribute_cells(tree)
+    axes = [tree.axes[a] for a in attribute_axes(tree)]
+    cells = attribute_cells(tree)
     if cells > MOST_ATTRIBUTE_CELLS:
         raise PlanError(
             f"{SECTION} takes attributes of up to {MOST_ATTRIBUTE_CELLS:,} cells together, got "

@@ -8,11 +8,11 @@ invariants (`hedgerow.plan.cuboids.Invariant`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import (
     PlanError,
     TableError,
@@ -43,7 +43,7 @@ RESTS: tuple[Rest, ...] = ("unlisted", "listed")
 ONE = "hr.Zeros({column: [codes]}) or hr.PublicTable(source, …)"
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class Zeros:
     """Attribute cells that hold nobody by rule, wherever they are: no minors in nursing homes.
 
@@ -97,7 +97,7 @@ def _listed(codes: Sequence[str]) -> str:
     return ", ".join(map(shorten, codes[:3])) + more
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class PublicTable:
     """A public table of cells that hold nobody, or of bounds: kinds of quarters that a block has.
 
@@ -165,7 +165,8 @@ class PublicTable:
         named = is_file(self.source) or isinstance(self.source, Query)
         role = f"{SECTION} table"
         subject = visible(describe_source(self.source, role)) if named else f"{role} {number}"
-        spine, attributes = spine_axis(tree), attribute_columns(tree)
+        spine = spine_axis(tree)
+        attributes = attribute_columns(tree)
         is_pointed = {
             column: is_column_pointed(axis, column) for axis in tree.axes for column in axis.columns
         }

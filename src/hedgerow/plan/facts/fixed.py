@@ -15,12 +15,12 @@ it has a part of is: where it has all of the group's open cells, if low = high; 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair, Int64, Levels, run_numbers, starts_among
+from hedgerow.arrays import Float64, FloatPair, Int64, Levels, float64, run_numbers, starts_among
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.estimate.spine.support import UNBOUNDED, Support
 from hedgerow.plan.facts.constraints import Constraints
@@ -79,7 +79,7 @@ def _tightened(support: Support, root: tuple[float, float]) -> list[FloatPair]:
     bounds = []
     for level, (low, high) in enumerate(zip(support.low, support.high, strict=True)):
         most = np.where(high < UNBOUNDED, high, np.inf)
-        above = _below(*above, low.astype(np.float64), most, support.parent[level])
+        above = _below(*above, float64(low), most, support.parent[level])
         bounds.append(above)
     return bounds
 
@@ -88,7 +88,8 @@ def _below(
     low_above: Float64, high_above: Float64, low: Float64, high: Float64, parent: Int64
 ) -> FloatPair:
     """Return the bounds of rows, tightened by the rows above: whole numbers, exact below 2⁵³."""
-    rows, endless = len(low_above), np.isinf(high)
+    rows = len(low_above)
+    endless = np.isinf(high)
     finite = np.where(endless, 0, high)
     most = np.bincount(parent, finite, rows)[parent] - finite
     most[np.bincount(parent, endless, rows)[parent] > endless] = np.inf
@@ -97,7 +98,7 @@ def _below(
     return np.maximum(low, low_above[parent] - most), np.minimum(high, high_above[parent] - least)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Rows:
     """The rows of a level of the spine, group by group.
 
@@ -116,7 +117,8 @@ class Rows:
     @classmethod
     def of(cls, support: Support, level: int, low: Float64, high: Float64) -> "Rows":
         """Return the rows of a level, which the support has node by node."""
-        group, first = support.group[level], support.start[level]
+        group = support.group[level]
+        first = support.start[level]
         order = np.argsort(group, kind="stable")
         node = run_numbers(first)
         start = starts_among(group[order], support.groups)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Int64, int64_zeros
+from hedgerow.arrays import Int64, int32, int64_zeros
 from hedgerow.errors import PlanError, shorten
 from hedgerow.estimate.spine.support import UNBOUNDED
 from hedgerow.limits import LARGEST_LEAF
@@ -181,7 +181,7 @@ def check_ancestors(axis: Axis, frame: pl.DataFrame, levels: list[str], subject:
     deepest = axis.columns.index(levels[-1]) + 1
     nodes = node_numbers(axis, deepest, frame[levels[-1]])
     is_node = nodes >= 0
-    for label in axis.path(deepest, nodes[is_node].astype(np.int32)):
+    for label in axis.path(deepest, int32(nodes[is_node])):
         given = frame[label.name].filter(pl.Series(is_node)) if label.name in levels else label
         if not (wrong := label != given).any():
             continue

@@ -19,8 +19,10 @@ NEARLY_ALL = 999
 
 def required(plan: Plan, criterion: Criterion) -> str:
     """Return what a criterion says: text."""
-    say, levels = catalogue(plan.description.language), criterion.levels(plan.tree)
-    cells, probability = Fraction(criterion.cells), Fraction(criterion.probability)
+    say = catalogue(plan.description.language)
+    levels = criterion.levels(plan.tree)
+    cells = Fraction(criterion.cells)
+    probability = Fraction(criterion.probability)
     which = "all" if cells == 1 else "part"
     kind = "" if criterion.is_of_counts else type(criterion.within).__name__
     level = plan.label_of(levels)
@@ -59,7 +61,8 @@ def told(plan: Plan, verdict: Verdict) -> tuple[str, str, str]:
 
 def listed(plan: Plan, judged: Sequence[Verdict]) -> str:
     """Return criteria, each beside whether it is kept: HTML."""
-    say, each = catalogue(plan.description.language), []
+    say = catalogue(plan.description.language)
+    each = []
     for verdict in judged:
         _, outcome, more = told(plan, verdict)
         english = f"{verdict.why} {verdict.source and f'Sizes: {verdict.source}.'}".strip()
@@ -79,7 +82,8 @@ def section(plan: Plan, estimator: Estimator | None = None) -> str:
 
 def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
     """Return a bound of a criterion's kind, of so many records or such a part."""
-    say, own = catalogue(plan.description.language), criterion.within
+    say = catalogue(plan.description.language)
+    own = criterion.within
     words = {name: getattr(own, name) for name in getattr(own, "signed", {}).values()}
     words = {name: each if isinstance(each, int) else str(each) for name, each in words.items()}
     number = say.numeral(_figure(getattr(own, "scale", 1) * amount))

@@ -1,13 +1,13 @@
 """The planning page: one HTML document without a network, from public facts alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from string import Template
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair
+from hedgerow.arrays import Float64, FloatPair, float64
+from hedgerow.declared import frozen
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.noise.envelope import NormalEnvelope
 from hedgerow.pages.catalogue import Catalogue
@@ -48,7 +48,7 @@ WORTH_SAYING = 1.5
 """How many times an error must have been forecast too high for the page to say so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Simulated:
     """What came out where a public table was released in trial, with the plan's own shares.
 
@@ -237,7 +237,7 @@ def _give_sizes(plan: Plan, rows: Sequence[Json]) -> bool:
 def _sizes(prior: Prior, depth: int) -> FloatPair:
     """Return the counts above 0 of a depth, and how many nodes have each."""
     counts, times = prior.values(depth, 0)
-    return counts[counts > 0].astype(np.float64), times[counts > 0].astype(np.float64)
+    return float64(counts[counts > 0]), float64(times[counts > 0])
 
 
 def _quantile_of(counts: Float64, times: Float64, part: float) -> int:

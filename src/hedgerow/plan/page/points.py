@@ -7,10 +7,11 @@ them is a plan. For somebody's own division the page computes what a budget buys
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.plan.allocation.allocation import Allocation, Uniform
@@ -58,7 +59,7 @@ def _is_budget(budget: Budget, value: Fraction) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budgets:
     """The budgets of a page: the steps of its slider, ascending.
 
@@ -88,17 +89,20 @@ class Budgets:
     @classmethod
     def around(cls, budget: Budget, mantissas: Texts) -> "Budgets":
         """Return those around a budget that begin with some figures, and that budget itself."""
-        own, usual = value_of(budget), [Fraction(text) for text in USUAL[type(budget)]]
-        low, high = min(own / 2, usual[0]), max(own * 2, usual[1])
+        own = value_of(budget)
+        usual = [Fraction(text) for text in USUAL[type(budget)]]
+        low = min(own / 2, usual[0])
+        high = max(own * 2, usual[1])
         if usual[0] <= own <= usual[1]:
-            low, high = max(own / WIDTH, usual[0]), min(own * WIDTH, usual[1])
+            low = max(own / WIDTH, usual[0])
+            high = min(own * WIDTH, usual[1])
         nice = (Fraction(m) * Fraction(10) ** k for m in mantissas for k in range(-30, 30))
         within = (value for value in nice if low <= value <= high)
         values = sorted({own, *(value for value in within if _is_budget(budget, value))})
         return cls(tuple(values), values.index(own))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Division:
     """One way to divide the budget, at every budget.
 
@@ -118,7 +122,8 @@ class Division:
 
     def profile(self, value: Fraction) -> Profile:
         """Return the promise at another budget, without a plan."""
-        plan, own = self.plan, self.plan.guarantee
+        plan = self.plan
+        own = self.plan.guarantee
         budget = with_value(plan.budget, value)
         if budget == plan.budget:
             return own

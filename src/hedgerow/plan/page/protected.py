@@ -19,17 +19,22 @@ def units(plan: Plan) -> str:
 
 def one(plan: Plan) -> str:
     """Return whoever or whatever is protected, one of them: text."""
-    say, m, unit = words_of(plan), plan.neighbours.contributions, ""
+    say = words_of(plan)
+    m = plan.neighbours.contributions
+    unit = ""
     key = "one_many" if m > 1 else "one_of" if plan.description.unit else "one_record"
     if plan.neighbours.unit:
-        key, unit = "one_named", plan.neighbours.unit
+        key = "one_named"
+        unit = plan.neighbours.unit
     return say(f"release.promise.{key}", m=m, unit=unit, units=units(plan))
 
 
 def protected(plan: Plan) -> str:
     """Return who is protected from what, in a sentence: text."""
-    say, relation = words_of(plan), plan.neighbours
-    m, unit = relation.contributions, relation.unit
+    say = words_of(plan)
+    relation = plan.neighbours
+    m = relation.contributions
+    unit = relation.unit
     if isinstance(relation, AddRemove):
         key = "add_remove_unit" if unit else "add_remove_many" if m > 1 else "add_remove"
     elif not relation.total_is_public:
@@ -64,14 +69,16 @@ def among(plan: Plan, sentence: str, *, again: bool = False) -> str:
     named = agreed(plan)
     if not named:
         return sentence
-    say, key = words_of(plan), "among_these" if again else "among"
+    say = words_of(plan)
+    key = "among_these" if again else "among"
     sentence = f"{sentence[0].lower()}{sentence[1:]}"
     return say(f"release.promise.{key}", agreed=named, sentence=sentence)
 
 
 def not_hidden(plan: Plan) -> str:
     """Return what is public by declaration, and what public files fix, in sentences: text."""
-    say, restrictions = words_of(plan), plan.protection.restrictions
+    say = words_of(plan)
+    restrictions = plan.protection.restrictions
     named = {
         "exact": [f"{r.axis}.{r.level}" for r in restrictions if r.level is not None],
         "lists": [r.axis for r in restrictions if r.level is None],
@@ -83,7 +90,8 @@ def not_hidden(plan: Plan) -> str:
 
 def fixed(plan: Plan) -> str:
     """Return which counts public files fix, and what that means, in a sentence: text."""
-    say, named = words_of(plan), []
+    say = words_of(plan)
+    named = []
     for levels, (counts, cells) in list(plan.fixed_counts.items())[:MOST_NAMED]:
         name = plan.label_of(levels)
         named.append(say("release.promise.fixed_of", fixed=counts, cells=cells, name=name))

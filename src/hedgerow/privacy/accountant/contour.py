@@ -12,12 +12,12 @@ can be. Round-off is bounded assuming that exp, log, sin, … are right to 4 uni
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Int64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, GaussianLoss, Losses
 from hedgerow.privacy.accountant.contour_nodes import (
     HIGH,
@@ -62,7 +62,7 @@ _FEW, _MANY = 1 << 20, 1 << 23
 _FOLDED_REACH = 8.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """A line with weights and evenly spaced nodes c + imh for |m| ≤ last.
 
@@ -85,7 +85,7 @@ class Grid:
     beyond: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contour:
     """A grid with the nodes to visit.
 
@@ -124,7 +124,8 @@ def terms(losses: Losses, epsilon: float) -> float:
 def _grids(losses: Losses, epsilon: float) -> Iterator[tuple[Grid, int]]:
     """Yield grids with the most visits that they may take."""
     line = line_through_saddle(losses, epsilon, plain_log_weight)
-    offset, unit = total_offset(losses), common_unit(losses) or Fraction(0)
+    offset = total_offset(losses)
+    unit = common_unit(losses) or Fraction(0)
     close = _smoothed(line, _CLOSE)
     is_coarse = float(unit) * _FOLDED_REACH * close.last * close.spacing >= math.pi
     folded = [_folded(losses, Fraction(epsilon), offset, unit)] if is_coarse else []
@@ -197,7 +198,7 @@ SMALLEST = 1e-280
 """What is left of δ without P[L = ∞] is not told from 0 below this."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Figures:
     low: float
     point: float
@@ -267,7 +268,8 @@ def _about(value: float) -> _Figures:
 
 def _evaluated(contour: Contour) -> _Figures:
     """Return the sums with all that may be wrong with them, in the end times e^(K(c) - cy)."""
-    grid, line = contour.grid, contour.grid.line
+    grid = contour.grid
+    line = contour.grid.line
     sums, error = weighted_sums(
         contour.product, grid.kernel, line.tilt, grid.spacing, contour.nodes
     )

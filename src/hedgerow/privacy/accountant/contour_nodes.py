@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Complex128, Float64, FloatPair
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Losses
 from hedgerow.privacy.accountant.cumulant import cumulant
 
@@ -18,7 +18,7 @@ from hedgerow.privacy.accountant.cumulant import cumulant
 POINT, LOW, HIGH = range(3)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folded:
     """The weight for a loss on the lattice y + u·Z, y = ε + r and 0 < r ≤ u, over one period.
 
@@ -84,7 +84,7 @@ class Folded:
         return math.expm1(-real) ** 2 + 4 * math.exp(-real) * wave
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Smoothed:
     """Weights whose sums lie above and below δ(ε), for a loss with any law.
 
@@ -182,7 +182,7 @@ _RESTRAINT = 1e-3
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """The line Re s = c through the saddle point of e^(K(s) - sy) w(s).
 
@@ -200,7 +200,7 @@ class Line:
     scale: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aliases:
     """Bounds of what the trapezoidal rule adds: on each side of ε the least e^head/(e^(gap·T) - 1).
 
@@ -239,7 +239,8 @@ def line_through_saddle(
     for _ in range(3):
         grid = np.linspace(low, high, _GRID)
         best = int(np.argmin(height(np.exp(grid))))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, _GRID - 1)]
+        low = grid[max(best - 1, 0)]
+        high = grid[min(best + 1, _GRID - 1)]
     tilt = math.exp(float(grid[best]))
     below, at, above = height(tilt * np.array([0.98, 1.0, 1.02]))
     curvature = max(float(below - 2 * at + above), 0.0) / (0.02 * tilt) ** 2
@@ -259,5 +260,6 @@ def aliases(line: Line, log_chernoff: OfTilts) -> Aliases:
         across = (tilts - tilt) * line.target
         return moments - at_tilt - across + log_chernoff(tilts) + slack
 
-    right, left = tilt * (1 + np.geomspace(0.01, 100, 40)), tilt * np.linspace(0, 0.98, 40)
+    right = tilt * (1 + np.geomspace(0.01, 100, 40))
+    left = tilt * np.linspace(0, 0.98, 40)
     return Aliases(((heads(right), right - tilt), (heads(left), tilt - left)))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
@@ -15,9 +14,12 @@ from hedgerow.arrays import (
     FloatPair,
     FloatTriple,
     Int64,
+    float64,
+    int64,
     int64_zeros,
     runs,
 )
+from hedgerow.declared import frozen
 from hedgerow.kernels import kernel as compiled
 from hedgerow.privacy.accountant.contour_nodes import Folded, Smoothed
 from hedgerow.privacy.accountant.cumulant import UNIT_ROUNDOFF, TiltedLoss
@@ -104,7 +106,7 @@ def _block(waves: list[Wave], spacing: float, block: Block, room: float) -> Int6
         return None
     times = np.asarray(nodes * spacing, dtype=np.float64)
     kept, _ = _within_room(times, times, waves, room)
-    return np.rint(kept / spacing).astype(np.int64)
+    return int64(np.rint(kept / spacing))
 
 
 def _decisive_pieces(waves: list[Wave], ends: tuple[float, float], room: float) -> Intervals | None:
@@ -143,7 +145,9 @@ def _sieve(
     """
     count = 1
     for j in range(len(steps)):
-        step, kept, revivals = steps[j], 0, 0.0
+        step = steps[j]
+        kept = 0
+        revivals = 0.0
         for i in range(count):
             revivals += _revivals(low[i] * step, high[i] * step, radii[j])
         if revivals > _LARGEST_SIEVE:
@@ -178,12 +182,12 @@ def _pieces(low: Float64, high: Float64, waves: list[Wave]) -> Int64:
     weight = sum(strength for _, strength in waves)
     turning = sum(strength * step * step for step, strength in waves)
     shortest = math.sqrt(weight / turning) if turning > 0 else math.inf
-    return np.maximum(np.ceil((high - low) / shortest), 1).astype(np.int64)
+    return int64(np.maximum(np.ceil((high - low) / shortest), 1))
 
 
 def _within_room(low: Float64, high: Float64, waves: list[Wave], room: float) -> Intervals:
     """Return the intervals in which Σ 2 times_i B_i sin²(t step_i/2) can be at most ``room``."""
-    steps, strengths = np.array(waves, dtype=np.float64).reshape(-1, 2).T.copy()
+    steps, strengths = float64(waves).reshape(-1, 2).T.copy()
     keep = np.empty(low.size, dtype=np.bool_)
     _mark_within_room(low, high, steps, strengths, room, keep)
     return low[keep], high[keep]
@@ -218,14 +222,14 @@ def _mark_within_room(
 def _between(low: Float64, high: Float64, spacing: float, block: Block) -> Int64:
     """Return the nodes in ascending, slightly widened intervals, each once."""
     start, stop = block
-    first = np.clip(np.ceil(low / spacing - 1e-6), start, stop).astype(np.int64)
-    end = np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop).astype(np.int64)
+    first = int64(np.clip(np.ceil(low / spacing - 1e-6), start, stop))
+    end = int64(np.clip(np.floor(high / spacing + 1e-6) + 1, start, stop))
     before = np.concatenate([np.full(1, start), np.maximum.accumulate(end)])[: end.size]
     fresh = np.maximum(first, before)
     return runs(fresh, np.maximum(end - fresh, 0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Product:
     """Π φ_i(t · step_i)^times_i e^(it·lag): the transform on the line, 1 at t = 0.
 
@@ -246,8 +250,8 @@ def weighted_sums(
     Returns:
         The sums (3), and a bound of the absolute error of each.
     """
-    sums: list[list[float]] = []
-    errors: list[float] = []
+    sums = []
+    errors = []
     for start in range(0, nodes.size, _CHUNK):
         chunk = nodes[start : start + _CHUNK]
         height = np.asarray(chunk * spacing, dtype=np.float64)
@@ -280,8 +284,10 @@ def _polar(product: Product, height: Float64) -> FloatTriple:
     lag = float(product.lag)
     coins, reach = _coins(product, height)
     log_sum = np.zeros(height.shape, dtype=np.complex128)
-    angle, turned = height * lag, np.abs(height * lag)
-    blurred, logs = np.zeros_like(height), np.zeros_like(height)
+    angle = height * lag
+    turned = np.abs(height * lag)
+    blurred = np.zeros_like(height)
+    logs = np.zeros_like(height)
     inflated = np.log(reach / np.maximum(np.abs(coins), _VANISHED))
     for factor, times in product.factors:
         if factor.chance is not None:
@@ -308,10 +314,11 @@ def _coins(product: Product, height: Float64) -> tuple[Complex128, Float64]:
     """Return the product of all φ₀^times of losses with two atoms, and Π (|φ₀| + error)^times."""
     coins = [(factor, times) for factor, times in product.factors if factor.chance is not None]
     steps = np.array([factor.step for factor, _ in coins])
-    chances = np.array([factor.chance for factor, _ in coins], dtype=np.float64)
+    chances = float64([factor.chance for factor, _ in coins])
     errors = np.array([factor.error for factor, _ in coins]) * UNIT_ROUNDOFF
-    often = np.array([times for _, times in coins], dtype=np.int64)
-    value, reach = np.empty(height.shape, dtype=np.complex128), np.empty_like(height)
+    often = int64([times for _, times in coins])
+    value = np.empty(height.shape, dtype=np.complex128)
+    reach = np.empty_like(height)
     _multiply_coins(height, steps, chances, errors, often, value, reach)
     # 3u a product of complex numbers, u and a rounded sum in the other, for each of Σ times
     reach *= 1 + (8 * float(often.sum()) + 20) * UNIT_ROUNDOFF
@@ -329,12 +336,14 @@ def _multiply_coins(
     reach: Float64,
 ) -> None:
     for node in range(len(height)):
-        product, farthest = 1.0 + 0.0j, 1.0
+        product = 1.0 + 0.0j
+        farthest = 1.0
         for i in range(len(steps)):
             full = height[node] * steps[i]
             turns = np.rint(full / _TURN)
             reduced = (full - turns * _TURN) - turns * _TURN_REST
-            chance, times = chances[i], often[i]
+            chance = chances[i]
+            times = often[i]
             factor = complex(1 - chance + chance * np.cos(reduced), chance * np.sin(reduced))
             far = np.sqrt(factor.real**2 + factor.imag**2) + errors[i] + _TURNING * abs(full)
             while times:  # powers by squaring

@@ -10,12 +10,12 @@ The formulas for each kind of loss: `docs/proofs/accounting.md`, "Transforms of 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Complex128, Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -28,7 +28,7 @@ _ATOMS = np.arange(-9.0, 10.0)
 _ONE_TERM_SIGMA2 = 9.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TiltedLoss:
     """One loss under its law tilted by c: its φ(v) = e^(i·centre·v) φ₀(v), and bounds for it.
 
@@ -119,7 +119,8 @@ def _narrow_weights(sigma2: float, fraction: Float64) -> Float64:
 
 def _wide_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
     """Use Poisson summation: φ₀(v) = Σ_k e^(-σ²(v-2πk)²/2 - 2πika) / Σ_k cos(2πka) e^(-2π²σ²k²)."""
-    sigma2, centre = float(loss.sigma2), tilt * loss.shift
+    sigma2 = float(loss.sigma2)
+    centre = tilt * loss.shift
     turn = 2j * math.pi * (centre - round(centre))
     total = 1 + 2 * math.exp(-2 * math.pi**2 * sigma2) * math.cos(turn.imag)
 
@@ -148,7 +149,8 @@ def _narrow_gaussian(loss: GaussianLoss, tilt: float) -> TiltedLoss:
 
     The round-off of a moves each weight by |y|/σ² of it, hence φ₀ by at most 2 E|y|/σ².
     """
-    sigma2, whole = float(loss.sigma2), round(tilt * loss.shift)
+    sigma2 = float(loss.sigma2)
+    whole = round(tilt * loss.shift)
     weights = _narrow_weights(sigma2, np.array([tilt * loss.shift - whole]))
     masses = weights / weights.sum()
     mean = float(masses @ _ATOMS)
@@ -223,7 +225,8 @@ def _geometric(loss: LaplaceLoss | PairLoss, tilt: float) -> TiltedLoss:
 
 def _neighbouring(rate: float, shift: int, falling: float) -> float:
     """Return Σ_x P(x) P(x+1) of the law in `_geometric_sum` before it is divided by its total."""
-    end, inner = 1 / (1 + math.exp(-rate)), -math.expm1(-rate) / (1 + math.exp(-rate))
+    end = 1 / (1 + math.exp(-rate))
+    inner = -math.expm1(-rate) / (1 + math.exp(-rate))
     if shift == 1:
         return end * end * math.exp(-falling)
     ends = end * inner * (math.exp(-falling) + math.exp(-(2 * shift - 1) * falling))

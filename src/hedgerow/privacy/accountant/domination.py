@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import erfcx, gammaln, ndtr
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import PairLoss
 from hedgerow.privacy.budget import FINITE_EPSILON, float_above
 
@@ -34,7 +35,7 @@ SMALL_MU = 1e-3
 FARTHEST, SMALLEST = 100.0, 1e-300  # δ_μ is less than the second from a = 38 on
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gaussians:
     """Noise N_Z(0, σ²) on whole numbers of which one unit changes vectors of bounded norm.
 
@@ -69,7 +70,8 @@ class Domination:
             float(np.minimum(chances @ _above(epsilon - losses, mu, doubt), 1.0))
             for mu, doubt in self.bounds
         ]
-        never, finite = -math.expm1(sound), math.exp(sound) * min(deltas, default=1.0)
+        never = -math.expm1(sound)
+        finite = math.exp(sound) * min(deltas, default=1.0)
         return min(1.0, (never + finite) * (1 + 1e-9))
 
     @cached_property
@@ -98,7 +100,8 @@ class Domination:
             times[pair.epsilon] += uses
             delta = float_above(pair.delta)
             sound += uses * math.log1p(-delta) if delta < 1 else -math.inf
-        losses, chances = np.zeros(1), np.ones(1)
+        losses = np.zeros(1)
+        chances = np.ones(1)
         for epsilon, uses in times.items():
             most = float_above(epsilon) * (1 + ROUND_OFF)
             extent += most * uses
@@ -149,7 +152,8 @@ def gaussian_delta_above(epsilon: Float64, mu: float) -> Float64:
     Round-off is bounded in `docs/proofs/privacy.md`, "Gaussian noise and bounded norms".
     """
     size = np.minimum(np.abs(epsilon), mu * (mu / 2 + FARTHEST))  # beyond, φ(a) is 0
-    a, b = size / mu - mu / 2, size / mu + mu / 2
+    a = size / mu - mu / 2
+    b = size / mu + mu / 2
     density = np.exp(-np.square(a) / 2) / math.sqrt(2 * math.pi)
     margin = 2.0**-50 * (b + 1) * (np.abs(a) + 1) + ROUND_OFF
     if mu < SMALL_MU:

@@ -12,12 +12,12 @@ Round-off: `docs/proofs/accounting.md`, "δ(ε) by enumeration".
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from hedgerow.arrays import Float64, FloatPair
+from hedgerow.arrays import Float64, FloatPair, float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, LaplaceLoss, Loss, Losses, PairLoss
 from hedgerow.privacy.accountant.lattice_masses import ROUND, infinite
 
@@ -34,7 +34,7 @@ Coin = tuple[float, int]
 """ε_i and how often."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Halves:
     """Sums of losses with their chances: of one half as they come, of the other from each on.
 
@@ -65,7 +65,8 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     if halves is None:
         return None
     first = np.searchsorted(halves.others, epsilon - halves.sums, side="right")
-    above, null = halves.above[first], halves.above_null[first]
+    above = halves.above[first]
+    null = halves.above_null[first]
     # Where any b is above ε - a, that is at most their extent.
     null = null * np.exp(np.where(above > 0, epsilon - halves.sums, 0.0))
     value = float(halves.chances @ (above - null))
@@ -77,7 +78,8 @@ def delta_bounds(losses: Losses, epsilon: float) -> Bounds | None:
     units = steps + 10 * (halves.extent + abs(epsilon))
     error = 1.01 * (units * ROUND * size + moved * float(halves.chances @ halves.above[near]))
     never = infinite(losses)
-    finite, doubt = 1 - never, 20 * ROUND
+    finite = 1 - never
+    doubt = 20 * ROUND
     low = (never + finite * max(value - error, 0.0)) * (1 - doubt)
     high = (never + finite * (value + error)) * (1 + doubt) + 1e-300
     return (low, min(high, 1.0)) if high - low <= WIDEST * low else None
@@ -117,10 +119,11 @@ def _coin(loss: Loss, times: int) -> Coin | None:
 
 def _outcomes(coins: Sequence[Coin]) -> FloatPair:
     """Return all sums of losses, and their chances."""
-    sums, chances = np.zeros(1), np.ones(1)
+    sums = np.zeros(1)
+    chances = np.ones(1)
     for rate, times in coins:
         ups = np.arange(times + 1)
-        ways = np.array([math.comb(times, k) for k in ups.tolist()], dtype=np.float64)
+        ways = float64([math.comb(times, k) for k in ups.tolist()])
         downs = math.exp(-rate)
         each = ways * (1 / (1 + downs)) ** ups * (downs / (1 + downs)) ** (times - ups)
         sums = np.add.outer(sums, rate * (2.0 * ups - times)).ravel()

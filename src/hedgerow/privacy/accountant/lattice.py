@@ -14,13 +14,13 @@ each times max w. Sums are made of blocks of 256 terms in any order, then exactl
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
@@ -112,8 +112,10 @@ def _hockey_stick(law: ComposedLaw, epsilon: Fraction) -> Figure:
         exp_of_fraction(law.tilt * (epsilon - law.first - law.unit * above_epsilon)),
     )
     gap = law.first + law.unit * skipped - epsilon
-    tilt, farthest = float(law.tilt), 0.0
-    totals, squares = [0.0], [0.0]
+    tilt = float(law.tilt)
+    farthest = 0.0
+    totals = [0.0]
+    squares = [0.0]
     for start in range(0, len(masses), STRIP):
         strip = masses[start : start + STRIP]
         above = float(gap + law.unit * start) + float(law.unit) * np.arange(len(strip))
@@ -150,7 +152,7 @@ def exp_of_fraction(exponent: Fraction) -> float:
 TINY = 1e-300
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Atoms:
     """The finite losses of a composition, ascending, one an entry.
 
@@ -235,7 +237,8 @@ def _tilt(losses: Losses, alpha: float) -> Fraction:
 
 def _threshold(law: ComposedLaw, alpha: float) -> int:
     """Return the highest atom l with Q[L ≥ l] ≥ α, or the lowest of all."""
-    power, peak = law.tilt + 1, int(np.argmax(law.masses))
+    power = law.tilt + 1
+    peak = int(np.argmax(law.masses))
     falls = float(power * law.unit) * (np.arange(len(law.masses)) - peak)
     reached = np.cumsum((law.masses * np.exp(-np.clip(falls, -600, 600)))[::-1])
     scale = exp_of_fraction(power * (law.first + law.unit * peak) - law.exponent)

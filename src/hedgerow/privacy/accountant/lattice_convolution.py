@@ -8,7 +8,6 @@ from: `docs/proofs/accounting.md`, "Convolution on a lattice".
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeVar
@@ -18,6 +17,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Complex128, Float64
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError
 from hedgerow.noise.loss import LaplaceLoss, Losses
 from hedgerow.privacy.accountant.lattice_masses import (
@@ -38,7 +38,7 @@ COARSE, FINE = np.geomspace(2.0**-50, 2.0**50, 401), np.geomspace(0.8, 1.25, 33)
 """Where a lowest place is looked for, and around the best of these."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ComposedLaw:
     """A composition's finite losses, tilted: P(first + unit·i) = e^(exponent - tilt·l) masses[i].
 
@@ -128,7 +128,9 @@ def _window(losses: Losses, tilt: Fraction) -> tuple[int, int]:
 
         return float(bound(np.array([lowest(bound)]))[0])
 
-    unit, offset, top = common_unit(losses) or Fraction(1), total_offset(losses), largest(losses)
+    unit = common_unit(losses) or Fraction(1)
+    offset = total_offset(losses)
+    top = largest(losses)
     first = math.floor((Fraction(-reach(-1)) - offset) / unit)
     last = math.ceil((Fraction(reach(1)) - offset) / unit)
     if top is not None:

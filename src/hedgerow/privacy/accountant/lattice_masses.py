@@ -7,12 +7,12 @@ its error, counted in the 1-norm over all atoms, those left out included.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hedgerow.arrays import Float64
+from hedgerow.declared import frozen
 from hedgerow.noise.loss import GaussianLoss, LaplaceLoss, Loss, Losses, PairLoss
 
 ROUND = 2.0**-53
@@ -28,7 +28,7 @@ BESIDE = np.array([x for x in range(-9, 10) if x != 0])
 """Where the terms of a narrow θ lie, next to the largest: the others are below e^-80 of it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class TiltedMasses:
     """One loss tilted by c: the atom ``start + i`` has p(l) e^(c l) = e^exponent · masses[i].
 
@@ -85,7 +85,8 @@ def _ladder(loss: LaplaceLoss | PairLoss, tilt: Fraction, exponent: Fraction) ->
     ends and (1-q)/(1+q) between them, q = e^(-1/scale). The atoms go up from x = s.
     """
     rate, rungs, finite = _ladder_parts(loss)
-    fall, lift = float((1 + 2 * tilt) * rate), float(tilt * rungs * rate - exponent)
+    fall = float((1 + 2 * tilt) * rate)
+    lift = float(tilt * rungs * rate - exponent)
     slopes = -fall * np.arange(rungs, -1, -1)
     q = math.exp(-rate)
     weights = np.full(rungs + 1, finite * -math.expm1(-rate) / (1 + q))

@@ -11,9 +11,9 @@ one dataset, under other neighbours or restrictions, do not know of each other.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.ledger.file import (
@@ -40,7 +40,7 @@ from hedgerow.privacy.promise import Protection
 PATIENCE = 30.0  # seconds; a charge holds the lock for milliseconds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """A ledger that exists; `create_ledger` makes one.
 
@@ -210,7 +210,7 @@ class Ledger:
             raise damaged_ledger(self.path, "an entry is not as it was written") from error
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Entry:
     """An account as the file holds it."""
 

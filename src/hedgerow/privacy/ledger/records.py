@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError
 from hedgerow.privacy.budget import Epsilon, Rho
 from hedgerow.privacy.neighbours import AddRemove, Neighbours, Replace
@@ -33,7 +34,7 @@ _SHOWN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """All that may be spent on one dataset under one neighbouring relation.
 
@@ -73,9 +74,11 @@ class Account:
     def cost(self, profile: Profile) -> Fraction:
         """Return what a release costs here, exact."""
         if isinstance(self.cap, Rho):
-            cost, others = profile.rho, "mere (epsilon, delta) guarantees do not add to a rho"
+            cost = profile.rho
+            others = "mere (epsilon, delta) guarantees do not add to a rho"
         else:
-            cost, others = profile.pure_epsilon, "use the discrete Laplace mechanism"
+            cost = profile.pure_epsilon
+            others = "use the discrete Laplace mechanism"
         if cost is None:
             raise BudgetError(
                 f"the account of {self.describe()} is kept in {self.symbol}, and this release has "
@@ -88,7 +91,7 @@ class Account:
         return describe_account(self.dataset, self.protection)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charge:
     """One release, as it is charged before its noise is drawn.
 
@@ -119,7 +122,7 @@ class Charge:
         return self == replace(earlier, at=self.at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """Where an account stands.
 
@@ -160,7 +163,8 @@ class Standing:
 
     def describe(self) -> str:
         """Return what is spent (rounded up) and left (rounded down) in one sentence."""
-        symbol, spent = self.account.symbol, self.spent
+        symbol = self.account.symbol
+        spent = self.spent
         return (
             f"{self.account.describe()}: of the cap {symbol} = {_below(self.account.amount)}, "
             f"{_above(spent)} is spent and {_below(self.account.amount - spent)} is left"
@@ -278,7 +282,8 @@ def _read_protection(text: str) -> Protection:
 
 
 def _read_neighbours(facts: Json) -> Neighbours:
-    contributions, unit = facts["contributions"], facts["unit"]
+    contributions = facts["contributions"]
+    unit = facts["unit"]
     if facts["relation"] == "replace":
         return Replace(contributions, unit=unit, exactly=facts["total_is_public"])
     return AddRemove(contributions, unit=unit)

@@ -7,12 +7,13 @@ above its measured one are sums of what is measured below them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from hedgerow.arrays import FloatPair, Int64, run_starts
+from hedgerow.declared import frozen
 from hedgerow.estimate.tree.least_squares import combine
 from hedgerow.release.descent.nodes import Nodes, Noisy, Roots
 from hedgerow.release.descent.source import NO_INFORMATION, Variance
@@ -22,7 +23,7 @@ from hedgerow.tables.tree import Tree
 CHUNK_CELLS = 1 << 21
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generation:
     """The children of all nodes of a depth of a block, in tree order.
 
@@ -65,7 +66,8 @@ def chunks_of_block(
     if tree.cells(steps[-1].levels) <= CHUNK_CELLS:
         yield roots, {step.depth: 0 for step in steps}
         return
-    codes, above = roots.nodes.codes, tree.cuboid(steps[0].depth - 1)
+    codes = roots.nodes.codes
+    above = tree.cuboid(steps[0].depth - 1)
     before = {
         step.depth: run_starts(descendants(tree, above, step.levels, codes)) for step in steps
     }

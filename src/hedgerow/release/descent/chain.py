@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-from hedgerow.arrays import FloatPair, Sizes, int64_zeros
+from hedgerow.arrays import FloatPair, Sizes, float64, int64, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.tree.least_squares import combine, distribute_down
@@ -112,7 +112,8 @@ class ChainFlow(Flow):
 
     def located(self, jobs: Roots) -> Roots:
         """Return jobs that were made beside another table, with the slices of this one's leaves."""
-        counts, every = self.source.counts, np.arange(len(jobs.nodes))
+        counts = self.source.counts
+        every = np.arange(len(jobs.nodes))
         if counts is None:
             return jobs
         job = self.roots(jobs).jobs_of(self.tree, counts.codes)
@@ -126,7 +127,8 @@ class ChainFlow(Flow):
 
     def top(self, from_below: Told) -> Top:
         """Yield what is public and all down to the cut; return a job a node that goes on."""
-        outline, tree = self.outline, self.outline.tree
+        outline = self.outline
+        tree = self.outline.tree
         for t, public in enumerate(self._public):
             yield Found(tree.cuboid(t), public.nodes, None)
         if not outline.is_cut:
@@ -150,13 +152,15 @@ class ChainFlow(Flow):
         A function of the root, the plan, the key and the root's own slice of the leaves: it may
         run anywhere, and again. Below a count of 0 it is noise alone.
         """
-        roots, place = job, _place(job)
+        roots = job
+        place = _place(job)
         for block in self._blocks_below:
             roots = yield from self._block(roots, place, block)
 
     def _from_first(self, last: int, from_below: UpwardEstimate | None = None) -> Results:
         """Yield the total, unless it is public, and the depths down to ``last``."""
-        roots, blocks = self._above_all, blocks_of(self.outline, self.outline.first, last)
+        roots = self._above_all
+        blocks = blocks_of(self.outline, self.outline.first, last)
         if self.outline.public_depth < 0:
             if 0 in self.outline.measured and not self.outline.everything:
                 root, result = self._root()
@@ -198,9 +202,9 @@ class ChainFlow(Flow):
                 yield Found(step.levels, nodes, None)
             return roots
         began = perf_counter()
-        chunks: list[tuple[list[Found], Slices]] = []
+        chunks = []
         every = chunks_of_block(self.outline.tree, roots, steps)
-        for chunk, starts in [(roots, dict[int, int]())] if at_once else every:
+        for chunk, starts in [(roots, {})] if at_once else every:
             generations = self._measured(chunk.slices, job, steps, starts, from_below)
             nodes = chunk.nodes
             if is_open:
@@ -232,7 +236,8 @@ class ChainFlow(Flow):
             from_below: estimate and variance (float64, nodes of the last step) of what lies below
                 the block, where the tree is cut there.
         """
-        generations, source = list[Generation](), self.source
+        generations = []
+        source = self.source
         for step in steps:
             families = Families.of(step, parents, starts.get(step.depth, 0))
             noisy: Noisy | None = None
@@ -263,15 +268,19 @@ class ChainFlow(Flow):
             generations: of the block.
             roots: the nodes above it.
         """
-        kept, results = np.flatnonzero(roots.counts > 0), list[Found]()
+        kept = np.flatnonzero(roots.counts > 0)
+        results = []
         nodes = roots if len(kept) == len(roots) else roots.take(kept)
         for generation in generations:
             families = generation.families
             cells, family_start = generation.below(kept, self.listed.get(families.step.depth))
-            estimate, precision = generation.estimate[cells], taken(generation.combined, cells)
-            values, variance = estimate, precision
+            estimate = generation.estimate[cells]
+            precision = taken(generation.combined, cells)
+            values = estimate
+            variance = precision
             if generation.noisy is not None and not self.outline.everything:
-                values, variance = generation.noisy[cells], taken(generation.variance, cells)
+                values = generation.noisy[cells]
+                variance = taken(generation.variance, cells)
             released = self.estimator.project(values, family_start, nodes.counts, variance)
             estimate = estimate.astype(np.float64, copy=False)
             if self.outline.everything:
@@ -304,13 +313,15 @@ class ChainFlow(Flow):
 
         It comes with its count, and as a result, which lists it only if that is positive.
         """
-        levels, noisy = self.outline.tree.cuboid(0), None
+        levels = self.outline.tree.cuboid(0)
+        noisy = None
         layout = EveryCell(self.outline.tree, levels)
         variance = self.source.variance(levels, layout)
-        estimate, precision = np.zeros(1), np.full(1, variance)
+        estimate = np.zeros(1)
+        precision = np.full(1, variance)
         if 0 in self.outline.measured:
             noisy = self.source.noisy(levels, layout)
-            estimate = noisy.astype(np.float64)
+            estimate = float64(noisy)
         if below is not None:
             estimate, precision = combine(noisy, variance, *below, np.array([0, 1]))
         if not np.isfinite(precision).all():
@@ -318,7 +329,7 @@ class ChainFlow(Flow):
         value = estimate[0] if self.outline.everything or noisy is None else noisy[0]
         is_real = self.outline.needs_reals(self.estimator)
         most = LARGEST_REAL_COUNT if is_real else LARGEST_COUNT
-        released = np.array([min(max(0, round(value)), most)], dtype=np.int64)
+        released = int64([min(max(0, round(value)), most)])
         root = Nodes(self._above_all.nodes.codes, released, estimate, precision)
         return root, Found(levels, root.listed, noisy)
 
@@ -329,8 +340,8 @@ class ChainFlow(Flow):
 
 def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]:
     """Return the steps from a depth down to another, by block."""
-    blocks: list[list[Refinement]] = []
-    waiting: list[Refinement] = []
+    blocks = []
+    waiting = []
     deepest = max(outline.measured)
     # Single children take their parent's count, where it has one: an unmeasured total has none.
     has_parent_count = above > 0 or outline.public_depth >= 0 or 0 in outline.measured
@@ -341,7 +352,8 @@ def blocks_of(outline: Outline, above: int, last: int) -> list[list[Refinement]]
         alone = step.single and len(waiting) == 1 and t not in outline.measured and has_parent_count
         if ends or t > deepest or (alone and not outline.everything):
             blocks.append(waiting)
-            waiting, has_parent_count = [], True
+            waiting = []
+            has_parent_count = True
     return [*blocks, waiting] if waiting else blocks
 
 

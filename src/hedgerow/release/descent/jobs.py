@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from hedgerow.arrays import FloatArrays, Int64, Levels
+from hedgerow.declared import frozen
 from hedgerow.kernels import core_count
 from hedgerow.noise.bits import Bits
 from hedgerow.plan.design import Design
@@ -39,7 +40,7 @@ class Engine(Protocol):
         """Yield the results of the jobs in their order; the first failure ends the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalEngine:
     """Runs each job on one of ``workers`` threads, at most one job a worker ahead of the reader.
 
@@ -71,7 +72,7 @@ def tell_nobody(*_what: object) -> None:
     """Do nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """Callbacks that report how far the pass is.
 
@@ -197,7 +198,8 @@ class PlannedFlow(Flow, Generic[Own]):
             found: returns it; not asked of one that has the cells, and so the counts, of a coarser
                 one.
         """
-        repeats, again = self.plan.repeats, NodesOf()
+        repeats = self.plan.repeats
+        again = NodesOf()
         for levels in wanted:
             source = repeats.get(levels)
             result = Found(levels, again[source], None) if source else found(levels)
@@ -228,7 +230,7 @@ class JobCache:
         return list(results)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalJobs:
     """Jobs on this machine, in runs; what is finished is kept.
 
@@ -247,7 +249,8 @@ class LocalJobs:
             each = (flow.up(jobs.take(slice(i, i + 1))) for i in numbers)
             return self.cache.up(numbers, lambda: joined(each, flow.told))
 
-        results, runs = list[Told](), equal_runs(jobs.weights, RUNS)
+        results = []
+        runs = equal_runs(jobs.weights, RUNS)
         for numbers, each in zip(runs, self.engine.run(runs, run), strict=True):
             results.append(each)
             progress(numbers.stop / len(jobs.weights))
@@ -261,7 +264,8 @@ class LocalJobs:
             return self.cache.down(numbers, chain.from_iterable(each))
 
         weights = jobs.weights
-        finished, whole = np.cumsum(weights), max(int(weights.sum()), 1)
+        finished = np.cumsum(weights)
+        whole = max(int(weights.sum()), 1)
         runs = equal_runs(weights, RUNS)
         for numbers, results in zip(runs, self.engine.run(runs, run), strict=True):
             yield from results

@@ -19,10 +19,13 @@ from hedgerow.arrays import (
     IntPair,
     Levels,
     begins,
+    float64,
+    int32,
     int64_zeros,
     run_of,
     some_of,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree, cell_numbers, cells_above
@@ -67,7 +70,7 @@ class Rows:
         return cast("Self", made(tuple(map(np.concatenate, codes)), *map(np.concatenate, columns)))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Nodes(Rows):
     """Released nodes of a depth in tree order, with their estimates; nothing of the table.
 
@@ -89,7 +92,7 @@ class Nodes(Rows):
     @staticmethod
     def exact(codes: Codes, counts: Int64) -> "Nodes":
         """Return nodes whose counts are their estimates: public, or read from a release."""
-        return Nodes(codes, counts, counts.astype(np.float64), np.zeros(len(counts)))
+        return Nodes(codes, counts, float64(counts), np.zeros(len(counts)))
 
     @staticmethod
     def unknown(codes: Codes) -> "Nodes":
@@ -102,7 +105,7 @@ NodesOf = dict[Levels, Nodes]
 """Of each of some cuboids its nodes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What a pass or a job of it releases of one cuboid, in tree order.
 
@@ -129,7 +132,7 @@ class Found:
         return Found(parts[0].levels, nodes, whole, seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoisyCuboid:
     """The noisy counts of a cuboid whose counts are found later, together with others.
 
@@ -149,7 +152,7 @@ def by_cuboid(
 ) -> tuple[NodesOf, dict[Levels, Noisy]]:
     """Return all survivors and all noisy counts by cuboid."""
     parts: dict[Levels, list[Found]] = {}
-    measured: dict[Levels, Noisy] = {}
+    measured = {}
     for result in results:
         if isinstance(result, NoisyCuboid):
             measured[result.levels] = result.noisy
@@ -160,7 +163,7 @@ def by_cuboid(
     return {levels: result.nodes for levels, result in whole.items()}, measured | noisy
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Slices(Rows):
     """Nodes of a depth in tree order, and the slice of the leaves below each. Confidential.
 
@@ -178,7 +181,7 @@ class Slices(Rows):
         return Slices(codes, nothing, nothing)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Roots:
     """Released nodes below which the pass goes on, and where their leaves lie. Confidential.
 
@@ -227,7 +230,7 @@ def places(codes: Codes, among: Codes) -> Int64:
     return place.cast(pl.Int64).fill_null(NOWHERE).to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobRoots:
     """The nodes that jobs hang from, which tell whose leaves are whose.
 
@@ -254,14 +257,15 @@ def first_leaves(tree: Tree, levels: Levels, codes: Codes) -> Codes:
     A table whose records all moved there has the counts of the true one down to that cuboid.
     """
     return tuple(
-        axis.descendant_start(level, axis.depth)[code].astype(np.int32)
+        int32(axis.descendant_start(level, axis.depth)[code])
         for axis, level, code in zip(tree.axes, levels, codes, strict=True)
     )
 
 
 def placed(survivors: Nodes, every: Nodes) -> Nodes:
     """Return all nodes, with the counts and estimates of the survivors among them."""
-    kept, columns = places(survivors.codes, every.codes), [each.copy() for each in every.columns]
+    kept = places(survivors.codes, every.codes)
+    columns = [each.copy() for each in every.columns]
     for column, survivor in zip(columns, survivors.columns, strict=True):
         column[kept] = survivor
     return Nodes(every.codes, *columns)
@@ -305,7 +309,8 @@ def adds_up(tree: Tree, below: tuple[Levels, Nodes], above: tuple[Levels, Nodes]
         below: the finer cuboid, and its listed cells.
         above: the coarser one, and its own, each once.
     """
-    (finer, summands), (levels, given) = below, above
+    finer, summands = below
+    levels, given = above
     place = places(cells_above(tree, levels, finer, summands.codes), given.codes)
     sums = int64_zeros(len(given) + 1)  # the last one of cells that are not listed
     np.add.at(sums, place, summands.counts)

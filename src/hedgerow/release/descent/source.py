@@ -138,7 +138,8 @@ class Stored:
             ReleaseError: they are more or fewer.
         """
         del job, start
-        noisy, stop = self.measured[levels], layout.first + layout.cells
+        noisy = self.measured[levels]
+        stop = layout.first + layout.cells
         if len(noisy) < stop or (layout.is_all and len(noisy) > stop):
             raise uneven(self.tree, levels)
         return noisy[layout.first : stop]

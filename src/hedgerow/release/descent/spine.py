@@ -23,7 +23,18 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import ByLevel, Float64, Int64, IntTables, Levels, Tables, row_by_row, some_of
+from hedgerow.arrays import (
+    ByLevel,
+    Float64,
+    Int64,
+    IntTables,
+    Levels,
+    Tables,
+    float64,
+    int32,
+    row_by_row,
+    some_of,
+)
 from hedgerow.estimate.spine.model import Upward
 from hedgerow.estimate.spine.support import Part
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -82,8 +93,10 @@ class SpineFlow(PlannedFlow[Joint]):
         Returns:
             The level, which nodes, and float64 (their cells, detail layout), records.
         """
-        spine, wanted = self.spine, sorted({*levels})
-        top, support = self._estimated(spine.top, from_below), spine.model.support
+        spine = self.spine
+        wanted = sorted({*levels})
+        top = self._estimated(spine.top, from_below)
+        support = spine.model.support
         parts = spine.jobs if wanted and wanted[-1] > spine.cut else ()
         below = (
             (part, self._estimated(part, (), top[spine.cut][here]))
@@ -97,7 +110,8 @@ class SpineFlow(PlannedFlow[Joint]):
     @cached_property
     def _cells_of_jobs(self) -> list[slice]:
         """The detail cells of each job's roots."""
-        support, cut = self.spine.model.support, self.spine.cut
+        support = self.spine.model.support
+        cut = self.spine.cut
         firsts = (part.nodes.start for part in self.spine.jobs)
         nodes = [*firsts, self.spine.shape.axes[0].sizes[cut]]
         return list(starmap(slice, pairwise(support.cell[cut][support.start[cut][nodes]].tolist())))
@@ -128,13 +142,15 @@ class SpineFlow(PlannedFlow[Joint]):
         estimates, counts = yield from self._released(spine.top, from_below, None, None)
         if not spine.jobs:
             return None
-        above_cut, settled = estimates[spine.cut], counts[spine.cut]
+        above_cut = estimates[spine.cut]
+        settled = counts[spine.cut]
         above = tuple((above_cut[here], settled[here]) for here in self._cells_of_jobs)
         return SpineJobs(spine.jobs, above)
 
     def down(self, job: SpineJobs) -> Iterator[Found]:
         """Return the results of one job, given what is above it."""
-        (part,), (above,) = job.parts, job.above
+        (part,) = job.parts
+        (above,) = job.above
         return self._released(part, (), *above)
 
     def _upward(self, part: Part, from_below: Told = ()) -> Upward:
@@ -157,13 +173,16 @@ class SpineFlow(PlannedFlow[Joint]):
             above: the estimates of its roots; None for the top.
             settled: their counts; likewise.
         """
-        model, noisy, total = self.spine.model, self._drawn(part), self._total(part)
+        model = self.spine.model
+        noisy = self._drawn(part)
+        total = self._total(part)
         upward = model.up(part, as_floats(noisy), *from_below)
         estimates = model.estimates(part, upward, above, total)
         counts = model.settle(part, upward, settled, total)
 
         def found(levels: Levels) -> Found:
-            began, cuboid = perf_counter(), self.design.shape.given(levels)
+            began = perf_counter()
+            cuboid = self.design.shape.given(levels)
             nodes = self._nodes(part, cuboid, estimates[cuboid[0]], counts[cuboid[0]])
             return Found(levels, nodes, noisy.get(cuboid), perf_counter() - began)
 
@@ -185,8 +204,10 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def _drawn(self, part: Part) -> IntTables:
         """Return the noisy counts of a part's measured cuboids; a large top's come from threads."""
-        joint, spine = self.design, self.spine
-        support, job = spine.model.support, spine.job_of(part)
+        joint = self.design
+        spine = self.spine
+        support = spine.model.support
+        job = spine.job_of(part)
         ends = support.nodes(part, spine.shape.axes[0].depth)
 
         @cache
@@ -194,7 +215,8 @@ class SpineFlow(PlannedFlow[Joint]):
             return leaves_between(self._table, spine.detail_of, ends.start, ends.stop)
 
         def drawn(cuboid: Levels) -> Int64:
-            nodes, above = support.nodes(part, cuboid[0]), spine.ancestors(cuboid[0])
+            nodes = support.nodes(part, cuboid[0])
+            above = spine.ancestors(cuboid[0])
             first = spine.start(cuboid, nodes.start)
             layout = Stretch(spine.cells(cuboid), nodes, first, above, leaves)
             start = 0 if job else first  # in the stream of the job, or of the whole cuboid
@@ -211,13 +233,15 @@ class SpineFlow(PlannedFlow[Joint]):
 
     def _nodes(self, part: Part, cuboid: Levels, estimates: Float64, counts: Int64) -> Nodes:
         """Return the cells with a positive count, row by row, with their estimates."""
-        joint, spine = self.design, self.spine
-        nodes, cells = spine.model.support.nodes(part, cuboid[0]), spine.cells(cuboid)
+        joint = self.design
+        spine = self.spine
+        nodes = spine.model.support.nodes(part, cuboid[0])
+        cells = spine.cells(cuboid)
         sums = cells.sums(counts, nodes)
         kept = np.flatnonzero(sums > 0)
         node, number = cells.located(kept, nodes)
         across, _ = spine.attribute_cells(cuboid)
-        codes = (node.astype(np.int32), *some_of(across, number))
+        codes = (int32(node), *some_of(across, number))
         values = sums[kept]
         if self.plan.is_public(joint.levels(cuboid)):
             return Nodes.exact(codes, values)
@@ -230,4 +254,4 @@ class SpineFlow(PlannedFlow[Joint]):
 
 def as_floats(drawn: IntTables) -> Tables:
     """Return noisy counts as floats."""
-    return {cuboid: noisy.astype(np.float64) for cuboid, noisy in drawn.items()}
+    return {cuboid: float64(noisy) for cuboid, noisy in drawn.items()}

@@ -1,6 +1,6 @@
 """One step down the tree: the children of nodes, their true counts and slices of the leaves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,10 +12,13 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     Levels,
+    int32,
+    int64,
     run_of,
     run_starts,
     runs,
 )
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.kernels import kernel, over_families, run_range
 from hedgerow.release.descent.nodes import NOWHERE, Roots, Slices, places
@@ -23,7 +26,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.tables.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refinement:
     """What a step from depth t - 1 to depth t needs to know of the tree.
 
@@ -63,7 +66,7 @@ def only_children(roots: Roots, step: Refinement) -> Roots:
     if not step.single:
         raise ReleaseError(f"depth {step.depth} has no measurement to share its counts out by")
     codes = list(roots.nodes.codes)
-    codes[step.axis] = step.child_start[codes[step.axis]].astype(np.int32)
+    codes[step.axis] = int32(step.child_start[codes[step.axis]])
     nodes = replace(roots.nodes, codes=tuple(codes))
     return Roots(nodes, replace(roots.slices, codes=tuple(codes)))
 
@@ -84,7 +87,7 @@ def descendants(tree: Tree, levels: Levels, finer: Levels, codes: Codes) -> Int6
     return many
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Families:
     """All children of some parents, family by family: a layout of their cells.
 
@@ -115,7 +118,8 @@ class Families:
 
     def add(self, noisy: Int64, counts: Counts) -> None:
         """Add to each child's noise its true count, in place."""
-        step, parents = self.step, self.parents
+        step = self.step
+        parents = self.parents
         leaf = counts.codes[step.axis]
         over_families(
             partial(
@@ -144,18 +148,20 @@ class Families:
             One int32 array (children) an axis; and int64 (parents + 1).
         """
         first = np.searchsorted(cells, self.start)
-        many, codes = np.diff(first), list(self.parents.codes)
+        many = np.diff(first)
+        codes = list(self.parents.codes)
         eldest = self.step.child_start[codes[self.step.axis]] - self.start[:-1]
         codes = [np.repeat(code, many) for code in codes]
-        codes[self.step.axis] = (np.repeat(eldest, many) + cells).astype(np.int32)
+        codes[self.step.axis] = int32(np.repeat(eldest, many) + cells)
         return tuple(codes), first
 
     def places(self, codes: Codes) -> Int64:
         """Return which cells some nodes are; those of other parents are left out."""
-        step, above = self.step, list(codes)
-        child = codes[step.axis].astype(np.int64)
+        step = self.step
+        above = list(codes)
+        child = int64(codes[step.axis])
         parent = run_of(step.child_start, child)
-        above[step.axis] = parent.astype(np.int32)
+        above[step.axis] = int32(parent)
         place = places(tuple(above), self.parents.codes)
         here = place != NOWHERE
         cells: Int64 = self.start[place[here]] + (child - step.child_start[parent])[here]
@@ -171,7 +177,8 @@ class Families:
         """
         if counts is None:
             return Slices.without_table(codes)
-        step, parents = self.step, self.parents
+        step = self.step
+        parents = self.parents
         start, stop = np.empty((2, len(codes[0])), dtype=np.int64)
         over_families(
             partial(
@@ -228,7 +235,8 @@ def _find_slices(
 ) -> None:
     # first_survivor[f] … first_survivor[f + 1]: the kept children of family f, ascending by code.
     for f in range(first, last):
-        i, end = slice_start[f], slice_stop[f]
+        i = slice_start[f]
+        end = slice_stop[f]
         for s in run_range(first_survivor, f):
             child = child_code[s]
             while i < end and leaf[i] < leaf_start[child]:

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Int64, IntTables, Levels, Tables, row_by_row
+from hedgerow.arrays import Int64, IntTables, Levels, Tables, float64, int32, row_by_row
 from hedgerow.estimate.cube.shape import is_within, summed
 from hedgerow.estimate.workload.sparse import Listed, survivors_below
 from hedgerow.plan.tables import PlannedTables
@@ -41,7 +41,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
     def top(self, from_below: Told) -> Top:
         """Yield noisy counts of whole cuboids as they are measured, then every cuboid's counts."""
         del from_below
-        joint, tables = self.design, Tables()
+        joint = self.design
+        tables = Tables()
         exact: IntTables = {}
         yield from self._measured(tables, exact)
         self.progress.on_fraction(MEASURED)
@@ -57,8 +58,9 @@ class TablesFlow(PlannedFlow[PlannedTables]):
             cuboid = joint.shape.given(levels)
             if cuboid not in joint.whole:
                 return self._survivors(levels, counts, sparse)
-            settled, estimate = counts[cuboid], estimates.pop(cuboid)
-            codes = tuple(each.astype(np.int32) for each in np.nonzero(settled > 0))
+            settled = counts[cuboid]
+            estimate = estimates.pop(cuboid)
+            codes = tuple(int32(each) for each in np.nonzero(settled > 0))
             variance = joint.variances_at(cuboid, codes)
             return Found(
                 levels, Nodes(codes, settled[codes], estimate[codes], variance), None, seconds
@@ -76,7 +78,8 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         Args:
             wanted: which, each of them a sum of cells that are all measured.
         """
-        shape, estimates = self.design.shape, Tables()
+        shape = self.design.shape
+        estimates = Tables()
         solved = self.source.solved if isinstance(self.source, Stored) else Tables()
         if not solved:
             tables = Tables()
@@ -92,23 +95,26 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         """Yield the noisy counts of each whole cuboid, and fill both kinds of tables."""
         joint = self.design
         cells = {c: joint.shape.cells(c) for c in joint.cuboids if c in joint.whole}
-        whole, done = sum(cells.values()), 0
+        whole = sum(cells.values())
+        done = 0
         for cuboid, size in cells.items():
-            levels, began = joint.levels(cuboid), perf_counter()
+            levels = joint.levels(cuboid)
+            began = perf_counter()
             if self.plan.is_public(levels):
                 exact[cuboid] = self.source.exact(levels).reshape(joint.shape.shape(cuboid))
-                tables[cuboid] = exact[cuboid].astype(np.float64)
+                tables[cuboid] = float64(exact[cuboid])
             elif cuboid in joint.noise:
                 noisy = cast("Int64", self.source.noisy(levels, EveryCell(self.plan.tree, levels)))
                 self.progress.on_cells(size)
                 yield NoisyCuboid(levels, noisy, perf_counter() - began)
-                tables[cuboid] = noisy.astype(np.float64).reshape(joint.shape.shape(cuboid))
+                tables[cuboid] = float64(noisy).reshape(joint.shape.shape(cuboid))
             done += size
             self.progress.on_fraction(MEASURED * done / whole)
 
     def _survivors(self, levels: Levels, counts: IntTables, sparse: dict[Levels, Listed]) -> Found:
         """Return a cuboid's noisy counts below positive margins, and its counts."""
-        joint, began = self.design, perf_counter()
+        joint = self.design
+        began = perf_counter()
         cuboid = joint.shape.given(levels)
         margins = {
             cover: sparse[cover] if cover in sparse else counts[cover]
@@ -117,11 +123,11 @@ class TablesFlow(PlannedFlow[PlannedTables]):
         survivors = survivors_below(joint.shape, cuboid, joint.margins[cuboid], margins)
         noisy = cast("Int64", self.source.noisy(levels, Below(levels, survivors)))
         self.progress.on_cells(survivors.cells)
-        settled = survivors.settle(noisy.astype(np.float64))
+        settled = survivors.settle(float64(noisy))
         kept = np.flatnonzero(settled)
         codes, order = row_by_row(survivors.nodes(kept))
         kept = kept[order]
         sparse[cuboid] = codes, settled[kept]
         variance = joint.variances_at(cuboid, codes)
-        nodes = Nodes(codes, settled[kept], noisy[kept].astype(np.float64), variance)
+        nodes = Nodes(codes, settled[kept], float64(noisy[kept]), variance)
         return Found(levels, nodes, noisy, perf_counter() - began)

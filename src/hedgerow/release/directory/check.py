@@ -9,7 +9,7 @@ you signed off.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.registry import read_estimator
 from hedgerow.plan.plan import Plan
@@ -65,7 +66,7 @@ ROUNDING = 1e-12
 """The part of all records by which estimates may differ that another version added up otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that was checked.
 
@@ -114,7 +115,7 @@ def check(directory: str | Path) -> list[Finding]:
     ]
     if any(finding.failure for finding in findings):
         return findings
-    plans: list[Plan] = []
+    plans = []
     findings.append(
         _finding(
             "plan, public domain and promise belong together",
@@ -161,7 +162,8 @@ def check_unchanged(folder: Path, manifest: Json) -> None:
     Raises:
         ReleaseError: one is missing, one more is there, or one was changed.
     """
-    listed, there = manifest["files"], file_names(folder)
+    listed = manifest["files"]
+    there = file_names(folder)
     for name in sorted({*listed, *there}):
         if name not in there:
             raise ReleaseError(f"{name} is missing")
@@ -192,7 +194,8 @@ def _no_other(plan: Plan, manifest: Json) -> None:
 
 def _page(folder: Path, plan: Plan, manifest: Json) -> Finding:
     """Return whether the page is the one that the files make; other versions may differ."""
-    what, maker = f"{REPORT} is what the files make", made_by(manifest)
+    what = f"{REPORT} is what the files make"
+    maker = made_by(manifest)
     estimator = read_estimator(manifest["estimator"])
     finding = _finding(what, lambda: check_report(folder, plan, estimator, maker))
     if finding.failure != OTHER_PAGE or maker == version("hedgerow"):
@@ -211,7 +214,9 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
         content: the directory.
         other: why counts cannot be made again here, in a sentence; None where they can.
     """
-    plan, tree, released = content.plan, content.plan.tree, content.nodes
+    plan = content.plan
+    tree = content.plan.tree
+    released = content.nodes
     for levels in plan.levels:
         what = _named(plan, levels)
         finding = _finding(
@@ -250,7 +255,8 @@ def _cuboids(content: OnDisk, other: str | None) -> Iterator[Finding]:
 
 def _named(plan: Plan, levels: Levels) -> str:
     """Return what findings call a cuboid: with its depth, where it has one."""
-    name, depth = plan.tree.name_of(levels), plan.design.depth_of(levels)
+    name = plan.tree.name_of(levels)
+    depth = plan.design.depth_of(levels)
     return name if depth is None else f"depth {depth} ({name})"
 
 
@@ -270,7 +276,8 @@ def _estimates(content: OnDisk, other: str | None) -> Iterator[Finding]:
     Of counts that cannot be made again estimates and intervals are compared, and they are not
     verified, unless they are public.
     """
-    plan, again = content.plan, NodesOf()
+    plan = content.plan
+    again = NodesOf()
     rounding = 0.0 if other is None else ROUNDING
 
     def estimate() -> None:
@@ -321,7 +328,8 @@ def _same(
         if not np.allclose(frame[name].to_numpy(), columns[name], rtol=1e-9, atol=room):
             raise ReleaseError(f"column {name} does not follow from the noisy counts")
     for name in (LOW, HIGH):
-        given, wanted = frame[name].to_numpy(), columns[name]
+        given = frame[name].to_numpy()
+        wanted = columns[name]
         # Rounded from doubles: another machine may be one off. A difference could wrap.
         if not ((given >= wanted - 1) & (given <= wanted + 1)).all():
             raise ReleaseError(f"column {name} does not follow from the noisy counts")

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels, int64_zeros
+from hedgerow.arrays import Int32, Int64, Levels, int64, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.facts.constraints import Constraints
 from hedgerow.plan.facts.public_rows import attribute_axes, shown
@@ -43,7 +43,7 @@ class TableFacts:
         Raises:
             ReleaseError: a cell should be empty, or a sum of counts is outside its bounds.
         """
-        node = nodes.codes[self._spine].astype(np.int64)
+        node = int64(nodes.codes[self._spine])
         cell = self._attribute_cells([nodes.codes[a] for a in self._beside])
         wrong = np.flatnonzero(~self._may_hold(node, cell))
         if len(wrong):
@@ -70,7 +70,7 @@ class TableFacts:
     def _attribute_cells(self, codes: Sequence[Int32]) -> Int64:
         """Return the number of each attribute cell, row by row in the tree's order of axes."""
         sizes = [self.tree.axes[a].size(self.levels[a]) for a in self._beside]
-        return np.ravel_multi_index(tuple(codes), sizes).astype(np.int64)
+        return int64(np.ravel_multi_index(tuple(codes), sizes))
 
     @cached_property
     def _of_leaf(self) -> Int64:
@@ -90,7 +90,8 @@ class TableFacts:
 
     def _may_hold(self, node: Int64, cell: Int64) -> NDArray[np.bool_]:
         """Return whether each cell may hold records: bool (cells)."""
-        constraints, groups = self.constraints, self.constraints.groups
+        constraints = self.constraints
+        groups = self.constraints.groups
         place = np.ones(constraints.spine.sizes[self._level] * groups, dtype=np.bool_)
         if constraints.has is not None:
             place[:] = False

@@ -1,10 +1,11 @@
 """The errors of released counts, cuboid by cuboid: standard errors and intervals, from the plan."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hedgerow.arrays import Bool, Float64, Int64, IntPair, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.intervals import Confidence, interval
 from hedgerow.plan.design import CarriedNoise
 from hedgerow.plan.plan import Plan
@@ -17,7 +18,7 @@ FIRMER = 0.1
 part was not measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CuboidErrors:
     """What a plan tells of the errors of the unbiased estimates of one cuboid.
 

@@ -9,16 +9,15 @@ the noisy counts: nothing that the release will not show.
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from hedgerow.arrays import Array, Levels
+from hedgerow.arrays import Array, Levels, int64
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, machine_errors
 from hedgerow.release.descent.jobs import JobCache, Told
 from hedgerow.release.descent.nodes import Found, Nodes, Noisy
@@ -35,7 +34,7 @@ METADATA = (b"levels", b"measured")
 VALUES = ("count", "estimate", "variance")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiskCache(JobCache):
     """Finished jobs below one folder; a job that is found there is not run again.
 
@@ -59,7 +58,7 @@ class DiskCache(JobCache):
     def down(self, jobs: range, results: Iterator[Found]) -> Iterable[Found]:
         """Return the results of these jobs, to be read one cuboid at a time."""
         path = self._path("down", jobs)
-        seconds: list[float] = []
+        seconds = []
         if not path.exists():
             with _written_whole(path) as file:
                 for result in _in_batches(results):
@@ -74,7 +73,7 @@ class DiskCache(JobCache):
         return self.folder / f"{way}-{jobs.start:09d}-{jobs.stop:09d}.arrow"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Results:
     """The results in a file, read anew at each iteration; with the seconds of those just made."""
 
@@ -92,7 +91,7 @@ class _Results:
                 noisy: Noisy | None = None
                 if measured:
                     kept = pa.ipc.open_stream(file).read_all()["noisy"]
-                    noisy = kept.to_numpy().astype(np.int64)
+                    noisy = int64(kept.to_numpy())
                 seconds = self.seconds[i] if self.seconds else 0.0
                 yield Found(tuple(levels), _nodes(table), noisy, seconds)
 

@@ -11,12 +11,12 @@ import hashlib
 import hmac
 import json
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError, outside_limits
 from hedgerow.noise.bits import KEY_BYTES
 from hedgerow.plan.plan import Plan
@@ -33,7 +33,7 @@ UNCHARGED = {LEDGER: NO_LEDGER, DATASET: ""}
 """What an unfinished release keeps where no ledger is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charging:
     """The ledger that a release is charged to, and the name of its dataset there.
 

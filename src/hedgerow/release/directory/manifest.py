@@ -36,7 +36,7 @@ def whole_names(names: Iterable[str]) -> list[str]:
 
     Where parts are missing or stand beside a whole file, their names are left as they are.
     """
-    whole: list[str] = []
+    whole = []
     parts: dict[str, list[int]] = {}
     for name in names:
         part = PART.fullmatch(name)
@@ -224,7 +224,9 @@ def estimation_of(manifest: Json) -> int:
     Raises:
         ReleaseError: it says none, or one that the Hedgerow that it names never had.
     """
-    number, maker, own = manifest.get("estimation"), made_by(manifest), version("hedgerow")
+    number = manifest.get("estimation")
+    maker = made_by(manifest)
+    own = version("hedgerow")
     if type(number) is not int or not 1 <= number <= MOST_ESTIMATIONS:
         raise ReleaseError("the manifest does not say which version of the estimation made counts")
     if number > ESTIMATION and _numbers(maker) <= _numbers(own):

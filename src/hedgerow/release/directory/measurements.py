@@ -220,7 +220,7 @@ def _noisy(parts: list[Int64]) -> pa.Table:
 def _labelled(tree: Tree, levels: Levels, errors: CuboidErrors, parts: list[Nodes]) -> pa.Table:
     """Nodes of a cuboid with their labels and counts, as `count_schema` describes."""
     nodes = Nodes.concatenate(parts)
-    columns: list[Any] = []
+    columns = []
     for axis, codes, level in zip(tree.axes, nodes.codes, levels, strict=True):
         columns += axis.rows(level, codes)
     values = released_columns(nodes, errors, USUAL).values()
@@ -232,7 +232,8 @@ def released_columns(
     nodes: Nodes, errors: CuboidErrors, confidence: Confidence
 ) -> dict[str, Array]:
     """Return the columns of released counts but their labels, by name."""
-    estimate, variance = nodes.estimate, nodes.variance
+    estimate = nodes.estimate
+    variance = nodes.variance
     low, high = errors.interval(estimate, variance, confidence)
     error = np.sqrt(variance)
     return {COUNT: nodes.counts, ESTIMATE: estimate, STANDARD_ERROR: error, LOW: low, HIGH: high}

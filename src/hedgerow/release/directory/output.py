@@ -145,7 +145,8 @@ def held_folder(output: Path, unfinished: Unfinished = Unfinished.REFUSE) -> Ite
         MachineError: the disk is full or not writable.
     """
     check_output(output, unfinished)
-    folder, resumed = staging_folder(output), unfinished is Unfinished.RESUME
+    folder = staging_folder(output)
+    resumed = unfinished is Unfinished.RESUME
     with ExitStack() as held:
         with machine_errors(f"cannot write to {str(folder)!r}"):
             if not resumed:

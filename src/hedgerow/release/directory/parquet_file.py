@@ -7,13 +7,13 @@ footer, and the headers of all pages, which say what reading them takes.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.limits import MOST_COLUMNS_OF_A_FILE, MOST_DICTIONARY, MOST_FOOTER
 from hedgerow.release.directory.manifest import part_files
@@ -40,7 +40,7 @@ BYTES_A_VALUE = {TEXT: 16, WHOLE: 8, REAL: 8}
 Kind = type[pl.String] | type[pl.Int64] | type[pl.Float64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """What a file of a release may hold.
 
@@ -114,7 +114,9 @@ def opened(
     With ``grouped`` for the largest of its row groups: they are read one after the other.
     """
     with ExitStack() as stack:
-        files, rows, needed = [], 0, 0
+        files = []
+        rows = 0
+        needed = 0
         for path in part_files(folder, name):
             with _readable(name):
                 about = _footer(path, layout, rows)
@@ -203,7 +205,8 @@ def _bytes_of(path: Path, about: pq.FileMetaData, layout: Layout) -> list[int]:
     needed = []
     with path.open("rb") as file:
         for group in range(about.num_row_groups):
-            here, size = about.row_group(group), 0
+            here = about.row_group(group)
+            size = 0
             for column, kind in enumerate(layout.columns.values()):
                 size += here.num_rows * BYTES_A_VALUE[kind]
                 size += bytes_of_chunk(

@@ -12,10 +12,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from hedgerow.declared import frozen
 from hedgerow.errors import BudgetError, HedgerowError, ReleaseError, machine_errors
 from hedgerow.noise.bits import KEY_BYTES, ReleaseKey
 from hedgerow.plan.plan import Plan
@@ -54,7 +54,7 @@ from hedgerow.tables.counts import Counts
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Staging:
     """A staging folder, its lock and the release key in it.
 
@@ -110,7 +110,7 @@ class Staging:
         _publish(self.folder, self.output)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """What a staging folder is bound to: its key is never used for anything else.
 
@@ -202,7 +202,8 @@ def _usable_key(folder: Path, bound: Bound) -> bytes | None:
     """
     named = bound.named
     check_named(folder, named)
-    is_complete, path = (folder / COMPLETE).exists(), folder / KEY_FILE
+    is_complete = (folder / COMPLETE).exists()
+    path = folder / KEY_FILE
     is_gone = not path.exists() or path.read_bytes() == bytes(KEY_BYTES)  # or overwritten
     is_whole = is_complete and _is_whole(folder / CONTENT)
     if is_whole and is_gone:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64, Levels
+from hedgerow.arrays import Int64, Levels, int32
 from hedgerow.errors import HedgerowError, MachineError, ReleaseError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.registry import read_estimator
@@ -187,8 +187,10 @@ class OnDisk(Content):
 
     def _noisy(self, levels: Levels) -> Int64:
         """Return the noisy counts of a cuboid: below survivors, of their children at most."""
-        design, tree = self.plan.design, self.plan.tree
-        most, above = design.possible_cells(levels), design.measured_below(levels)
+        design = self.plan.design
+        tree = self.plan.tree
+        most = design.possible_cells(levels)
+        above = design.measured_below(levels)
         if above is not None:
             below = descendants(tree, above, levels, self.nodes[above].codes)
             most = min(most, int(below.sum()))
@@ -264,7 +266,8 @@ def verified_release(folder: Path) -> OnDisk:
     try:
         with undamaged(folder):
             check_hash(manifest)
-            plan, estimation = stated_plan(folder, manifest), estimation_of(manifest)
+            plan = stated_plan(folder, manifest)
+            estimation = estimation_of(manifest)
             return OnDisk(folder, plan, read_estimator(manifest["estimator"]), estimation)
     except MachineError:
         raise
@@ -331,10 +334,13 @@ def _domain(folder: Path, described: Json) -> Tree:
 
 def _axis(folder: Path, described: Json) -> Axis:
     """Return an axis from its public list: one row a leaf."""
-    name, levels, is_attribute = described["name"], described["levels"], "attribute" in described
+    name = described["name"]
+    levels = described["levels"]
+    is_attribute = "attribute" in described
     names = described["columns"] if "told" in described else levels
     layout = Layout(dict.fromkeys(names, TEXT), described["sizes"][-1])
-    file, leaves = f"domain/{name}.parquet", described["sizes"][-1]
+    file = f"domain/{name}.parquet"
+    leaves = described["sizes"][-1]
     size = sum(path.stat().st_size for path in part_files(folder, file))
     if leaves > max(FEW_AREAS, AREAS_A_BYTE * size):
         raise ReleaseError(
@@ -383,19 +389,20 @@ def read_nodes(folder: Path, tree: Tree, levels: Levels) -> Nodes:
     frame = read_counts(folder, tree, levels)
     if (frame[COUNT] <= 0).any() or frame.null_count().sum_horizontal()[0]:
         raise ReleaseError("a count or code is missing, or not above 0")
-    codes: list[Int32] = []
+    codes = []
     for axis, level in zip(tree.axes, levels, strict=True):
         if level == 0:
             codes.append(np.zeros(len(frame), dtype=np.int32))
             continue
         keys = axis.keys(level)
-        labels, domain = frame.select(keys.columns), keys.with_row_index(NODE)
+        labels = frame.select(keys.columns)
+        domain = keys.with_row_index(NODE)
         if len(domain) > 4 * len(labels):  # a hash table of few codes is smaller than of all
             domain = domain.join(labels, on=keys.columns, how="semi")
         node = labels.join(domain, on=keys.columns, how="left", maintain_order="left")[NODE]
         if node.null_count():
             raise ReleaseError(f"a code of {keys.columns[-1]} is not in the domain")
-        codes.append(node.to_numpy().astype(np.int32))
+        codes.append(int32(node.to_numpy()))
         for label in axis.path(level, codes[-1]):
             if not (label == frame[label.name]).all():
                 raise ReleaseError(f"a code of {label.name} is not the parent in the domain")

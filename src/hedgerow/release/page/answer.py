@@ -18,9 +18,11 @@ def first_answer(seen: Carried, total: int, distribution: Shown | None) -> str:
     """
     if distribution is not None:
         return distribution.quartiles()
-    plan, say = seen.plan, words_of(seen.plan)
+    plan = seen.plan
+    say = words_of(seen.plan)
     whole = (0,) * len(plan.tree.axes)
-    cells, quartiles = seen.cells.get(whole), seen.quartiles.get(whole)
+    cells = seen.cells.get(whole)
+    quartiles = seen.quartiles.get(whole)
     told = ""
     if cells is not None and len(cells):
         ends = cells.counts, cells.low, cells.high

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Float64, Int32, Int64, IntArrays, IntPair, Levels
+from hedgerow.arrays import Float64, Int32, Int64, IntArrays, IntPair, Levels, int64
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.limits import MOST_BYTES_OF_A_BLOCK
@@ -59,7 +59,7 @@ def parts_of(text: str, most: int = MOST_BYTES_OF_A_BLOCK) -> list[bytes]:
     if not deflated.eof or deflated.unused_data:
         raise ReleaseError("a block of the page is not what Hedgerow writes")
     count = int.from_bytes(whole[:4], "little")
-    ends = 4 * (count + 1) + np.cumsum(np.frombuffer(whole, "<u4", count, 4)).astype(np.int64)
+    ends = 4 * (count + 1) + int64(np.cumsum(np.frombuffer(whole, "<u4", count, 4)))
     starts = [4 * (count + 1), *ends[:-1].tolist()]
     if ends[-1] != len(whole):
         raise ReleaseError("a block of the page holds more than its parts")
@@ -144,7 +144,7 @@ def cell_blocks(levels: Levels, cells: Cells) -> Iterator[Block]:
     off = varints(folded(cells.estimate - (cells.high - width // 2)))
     head = [varints(np.array([width])), _gaps(cells.flat), varints(cells.counts)]
     yield f"cuboid-{name}", block([*head, *ends, off])
-    parts = list[bytes]()
+    parts = []
     for low, high in cells.others:
         beyond = most_often(high - cells.high)
         width, ends = _ends(cells.high + beyond, low, high)
@@ -257,7 +257,8 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes, blocks = list[Json](), dict[str, str]()
+    axes = list[Json]()
+    blocks = dict[str, str]()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:
             parts = [*_shape_parts(shapes), *_size_parts(shapes), *_code_parts(axis, shapes.level)]
@@ -284,7 +285,7 @@ def _shape_parts(shapes: Shapes) -> list[bytes]:
         varints(folded(steps[:, 0])),
         varints(folded(steps[:, 1])),
         *(varints(np.array([*map(len, each)])) for each in (shapes.areas, polygons, rings)),
-        varints(folded(np.array([arc for ring in rings for arc in ring], dtype=np.int64))),
+        varints(folded(int64([arc for ring in rings for arc in ring]))),
     ]
 
 
@@ -293,13 +294,13 @@ def _size_parts(shapes: Shapes) -> list[bytes]:
     if shapes.km2 is None:
         return [b"", b""]
     metres = np.rint(1e6 * shapes.km2)
-    powers = np.maximum(np.floor(np.log10(np.maximum(metres, 1))) - 3, 0).astype(np.int64)
-    return [varints(np.rint(metres / 10.0**powers).astype(np.int64)), varints(powers)]
+    powers = int64(np.maximum(np.floor(np.log10(np.maximum(metres, 1))) - 3, 0))
+    return [varints(int64(np.rint(metres / 10.0**powers))), varints(powers)]
 
 
 def _code_parts(axis: Axis, finest: int) -> list[bytes]:
     """Return for each level down to one: family sizes, codes, and names where it has any."""
-    parts: list[bytes] = []
+    parts = []
     for level in range(1, finest + 1):
         names = axis.names_of(level)
         parts += [

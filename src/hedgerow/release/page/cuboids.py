@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels, int64_zeros
+from hedgerow.arrays import Int64, Levels, int32, int64, int64_zeros
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -104,7 +104,8 @@ class Carried:
         Along a chain it is the coarsest that has several counts, and beside a column the coarsest
         places.
         """
-        axes, is_beside = self.plan.tree.axes, self.numeric is not None
+        axes = self.plan.tree.axes
+        is_beside = self.numeric is not None
         is_beside &= len(axes) > 1
         wanted = 1 if self.plan.is_chain or is_beside else 2
 
@@ -118,7 +119,7 @@ class Carried:
     def nodes(self, levels: Levels, cells: Cells) -> Nodes:
         """Return the cells of a cuboid with their codes."""
         each = zip(enumerate(levels), cells.places, strict=True)
-        codes = (self.used[at][place].astype(np.int32) for at, place in each)
+        codes = (int32(self.used[at][place]) for at, place in each)
         return Nodes.exact(tuple(codes), cells.counts)
 
     def level_block(self, axis: int, level: int) -> Block:
@@ -134,7 +135,8 @@ class Carried:
         Under ``released`` stand all of the workload; ``ruled`` says whether public facts rule some
         counts out, ``zeros`` whether these or public counts may tell that a count is 0.
         """
-        plan, axes = self.plan, self.plan.tree.axes
+        plan = self.plan
+        axes = self.plan.tree.axes
         facts: Json = {
             "source": visible(source(plan)),
             "unit": visible(units(plan)),
@@ -178,8 +180,12 @@ class Carried:
         return [shown(label) for label in area_labels(self.plan.tree.axes[axis], level, codes)]
 
     def _list(self, levels: Levels) -> str:
-        say, cells, is_chain = self._say, self.cells[levels], self.plan.is_chain
-        name, every, between = shown(self.plan.label_of(levels)), len(cells), " → "
+        say = self._say
+        cells = self.cells[levels]
+        is_chain = self.plan.is_chain
+        name = shown(self.plan.label_of(levels))
+        every = len(cells)
+        between = " → "
         headings = self._headings("count", "interval", "unbiased")
         told = [cells.sentence(say, i, worded=not is_chain) for i in range(min(every, MOST_ROWS))]
         if is_chain:
@@ -208,7 +214,9 @@ class Carried:
         return [[self._say.number(each), "–", "–"] for each in sums.tolist()]
 
     def _matrix(self, levels: Levels, split: tuple[int, int]) -> str:
-        say, cells, whole = self._say, self.cells[levels], self.cells[(0,) * len(levels)]
+        say = self._say
+        cells = self.cells[levels]
+        whole = self.cells[(0,) * len(levels)]
         names = [shown(self.plan.label_of(_only(levels, a))) for a in split]
         rows, columns = (self._margin(levels, a) for a in split)
         is_known = any(_only(levels, a) in self.cells for a in split)
@@ -240,10 +248,13 @@ def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Car
         ReleaseError: codes that are not in the domain or in no coarser cuboid, cells that are not
             in their order, or cuboids that do not add up.
     """
-    folder, plan, tree = release.folder, release.plan, release.plan.tree
+    folder = release.folder
+    plan = release.plan
+    tree = release.plan.tree
     rows = dict(zip(plan.levels, listed, strict=True))
     made = Carried(plan, numeric, used={(a, 0): ROOT for a in range(len(tree.axes))})
-    room, left = MOST_CHARACTERS, MOST_NODES_OF_A_PAGE
+    room = MOST_CHARACTERS
+    left = MOST_NODES_OF_A_PAGE
     for levels in sorted(plan.levels, key=lambda each: sum(map(bool, each)) > 1):
         above = _above(plan, levels)
         ranges = 0 if numeric is None else tree.axes[numeric].size(levels[numeric])
@@ -276,7 +287,8 @@ def carry(release: OnDisk, listed: Sequence[int], *, numeric: int | None) -> Car
 def _carry_quartiles(release: OnDisk, made: Carried, numeric: int, room: int) -> None:
     """Add the quartiles of a column in the cells of the other axes, in so many characters."""
     tree = made.plan.tree
-    label, own = made.plan.description.axis_label(tree.axes[numeric]), ranges_of(tree.axes[numeric])
+    label = made.plan.description.axis_label(tree.axes[numeric])
+    own = ranges_of(tree.axes[numeric])
     ranges = Ranges(label, own.edges, own.out_of_bounds)
     if release.noisy_cells > MOST_NOISY_OF_A_PAGE or ranges.decimals > MOST_DECIMALS:
         return
@@ -314,13 +326,13 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     """
     used = dict(made.used)
     for a, (axis, finest) in enumerate(zip(made.plan.tree.axes, levels, strict=True)):
-        own = np.unique(nodes.codes[a]).astype(np.int64)
+        own = int64(np.unique(nodes.codes[a]))
         for level in range(finest, 0, -1):
             every = np.arange(axis.size(level)) if a == made.numeric else own
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
-            own = np.unique(axis.nodes_above(level - 1, level, own)).astype(np.int64)
+            own = int64(np.unique(axis.nodes_above(level - 1, level, own)))
     return used
 
 
@@ -337,19 +349,22 @@ def check_adds_up(made: Carried, below: tuple[Levels, Cells], above: tuple[Level
     """
     both = ((levels, made.nodes(levels, cells)) for levels, cells in (below, above))
     if not adds_up(made.plan.tree, *both):
-        finer, coarser = counts_file(below[0]), counts_file(above[0])
+        finer = counts_file(below[0])
+        coarser = counts_file(above[0])
         raise ReleaseError(f"the counts in {finer} do not add up to those in {coarser}")
 
 
 def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
-    plan, tree = made.plan, made.plan.tree
+    plan = made.plan
+    tree = made.plan.tree
     depth = plan.design.depth_of(levels)
     if not is_in_order(tree, levels, nodes.codes, depth):
         raise ReleaseError(
             f"the counts in {counts_file(levels)} are not "
             f"{'in tree order' if depth else 'row by row'}"
         )
-    flat, places = int64_zeros(len(nodes)), list[Int64]()
+    flat = int64_zeros(len(nodes))
+    places = []
     for at, own in zip(enumerate(levels), nodes.codes, strict=True):
         places.append(np.searchsorted(made.used[at], own))
         flat = flat * len(made.used[at]) + places[-1]
@@ -362,7 +377,7 @@ def _read(folder: Path, made: Carried, levels: Levels, nodes: Nodes) -> Cells:
     flags = errors.contradicted(counts, estimate, error**2)
     others = other_intervals(errors, estimate, error**2, (low, high))
     most = LARGEST_DOUBLE - 1  # whole numbers that a browser knows
-    whole = np.clip(np.rint(estimate), -most, most).astype(np.int64)
+    whole = int64(np.clip(np.rint(estimate), -most, most))
     sorted_places = tuple(place[order] for place in places)
     exact = error == 0
     return Cells(sorted_places, flat[order], counts, low, high, whole, flags, exact, others)

@@ -81,10 +81,11 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
         ReleaseError: counts that are not above 0, intervals that are none, public counts that are
             not exact, or cuboids that do not sum to the same total.
     """
-    every: list[CuboidFacts] = []
+    every = []
     whole: int | None = None
     for levels, what in plan.by_levels.items():
-        errors, layout = CuboidErrors.of(plan, levels, whole), counts_layout(plan.tree, levels)
+        errors = CuboidErrors.of(plan, levels, whole)
+        layout = counts_layout(plan.tree, levels)
         is_public = isinstance(what, Public)
         every.append(_facts(folder, counts_file(levels), layout, errors, is_public=is_public))
         whole = every[0].total
@@ -97,8 +98,11 @@ def cuboid_facts(folder: Path, plan: Plan) -> list[CuboidFacts]:
 def _facts(
     folder: Path, name: str, layout: Layout, errors: CuboidErrors, *, is_public: bool
 ) -> CuboidFacts:
-    number, relative = int64_zeros(CLASSES), np.zeros(CLASSES)
-    total, contradicted, sure = 0, 0, int64_zeros(len(RELIABILITY))
+    number = int64_zeros(CLASSES)
+    relative = np.zeros(CLASSES)
+    total = 0
+    contradicted = 0
+    sure = int64_zeros(len(RELIABILITY))
     columns = [COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH]
     listed = rows_of(folder, name, layout)
     if listed > MOST_ROWS_OF_A_PAGE:
@@ -120,7 +124,8 @@ def _facts(
 
 def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return for each cuboid how many of its counts are firm, rough and mostly noise."""
-    say, rows = words_of(plan), []
+    say = words_of(plan)
+    rows = []
     for levels, each in zip(plan.levels, facts, strict=True):
         if each.total:
             figures = [say.number(number) for number in each.sure.tolist()]
@@ -129,7 +134,8 @@ def sure_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
         return f"<p>{say('release.sizes.none')}</p>"
     words = (say(f"script.{key}") for key in RELIABILITY)
     headings = [say("release.levels.level"), *words, say("release.sure.part")]
-    few, more = rows[:MOST_SURE], rows[MOST_SURE:]
+    few = rows[:MOST_SURE]
+    more = rows[MOST_SURE:]
     caption = say("release.sure.caption")
     first = table(say, caption, headings, few)
     rest = say("release.sure.more", n=len(more))
@@ -150,10 +156,13 @@ def _bar(sure: Int64) -> str:
 
 def level_table(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return for every cuboid its noise, share and expected error; of two axes also in pairs."""
-    say, rows, expected = words_of(plan), [], forecast(plan).to_dicts()
+    say = words_of(plan)
+    rows = []
+    expected = forecast(plan).to_dicts()
     for row, listed, planned in zip(expected, facts, plan.by_levels.items(), strict=True):
         levels, what = planned
-        name, depth = shown(plan.label_of(levels)), plan.design.depth_of(levels)
+        name = shown(plan.label_of(levels))
+        depth = plan.design.depth_of(levels)
         noise = row["noise"] and f'<span class="together">{say.numeral(row["noise"])}</span>'
         rows.append(
             [
@@ -202,7 +211,10 @@ def pair_table(plan: Plan, expected: Sequence[Json]) -> str:
         plan: over two axes; no chain.
         expected: its forecast, row by row.
     """
-    say, tree, said, cells = words_of(plan), plan.tree, plan.description, {}
+    say = words_of(plan)
+    tree = plan.tree
+    said = plan.description
+    cells = {}
     for row, (levels, what) in zip(expected, plan.by_levels.items(), strict=True):
         error = say("script.exact") if isinstance(what, Public) else _error(say, row["rmse"])
         many = say("release.levels.counts", n=plan.design.open_cells(levels))
@@ -252,7 +264,8 @@ def _relative(plan: Plan, levels: Levels, facts: CuboidFacts, size: int) -> str:
     number = int(facts.number[size])
     if not number:
         return "–"
-    say, mean = words_of(plan), facts.relative[size] / number
+    say = words_of(plan)
+    mean = facts.relative[size] / number
     is_exact = plan.is_public(levels) or mean == 0
     words = say("script.exact") if is_exact else percent_of(say, 100 * mean)
     return f"{words}<small>{say.number(number)}</small>"
@@ -275,7 +288,8 @@ def contradicted_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
 
 def consistent_words(plan: Plan, facts: Sequence[CuboidFacts]) -> str:
     """Return what a contradiction is, and whether there are any: HTML."""
-    say, is_whole = words_of(plan), len(plan.tree.axes) == 1 or plan.has_all_combinations
+    say = words_of(plan)
+    is_whole = len(plan.tree.axes) == 1 or plan.has_all_combinations
     keys = [
         *(() if any(f.contradicted for f in facts) else ("none",)),
         "meant",
@@ -289,7 +303,8 @@ def keeps_budget(plan: Plan) -> bool:
 
     ε(δ) is rounded up by as much as 1e-9 of itself, which is allowed for.
     """
-    profile, budget = plan.guarantee, plan.budget
+    profile = plan.guarantee
+    budget = plan.budget
     if isinstance(budget, EpsilonDelta):
         return profile.epsilon(budget.delta) <= float(budget.epsilon) * (1 + 1e-8)
     cost = profile.rho if isinstance(budget, Rho) else profile.pure_epsilon
@@ -325,7 +340,8 @@ def checks(plan: Plan, facts: Sequence[CuboidFacts], carried: Sequence[Levels]) 
 def carried_words(carried: Sequence[Levels], plan: Plan) -> str:
     """Return which levels this page carries and which are in the files alone."""
     others = [levels for levels in plan.levels if levels not in carried]
-    say, finest = words_of(plan), f"<code>{counts_file(plan.levels[-1])}</code>"
+    say = words_of(plan)
+    finest = f"<code>{counts_file(plan.levels[-1])}</code>"
     numbers = {"carried": len(carried), "every": len(plan.levels), "last": len(carried) - 1}
     about = f"<p>{say('release.carried.files', file=finest)}</p>"
     if not others:

@@ -18,7 +18,9 @@ _STEP, _RADIUS, _SIDE = 22, 8, 10
 
 def in_a_hundred(plan: Plan) -> str:
     """Return what an attacker notices of a hundred differences, as circles: HTML."""
-    say, guessed, seen = words_of(plan), 100 * FALSE_ALARMS, 100 * plan.guarantee.power()
+    say = words_of(plan)
+    guessed = 100 * FALSE_ALARMS
+    seen = 100 * plan.guarantee.power()
     circles = "".join(
         _circle(k, min(max(guessed - k, 0.0), 1.0), min(max(seen - k, 0.0), 1.0))
         for k in range(100)
@@ -80,7 +82,8 @@ def least_missed(pairs: Sequence[Pair], alpha: float) -> float:
 
 def curves(plan: Plan) -> str:
     """Both pictures with their legend, and the figures that people ask for."""
-    say, profile = words_of(plan), plan.guarantee
+    say = words_of(plan)
+    profile = plan.guarantee
     try:  # a tight δ takes milliseconds, so each is computed once
         tight = [(epsilon, profile.delta(epsilon)) for epsilon in profile.epsilon_grid(POINTS)]
     except BudgetError:  # it is out of reach
@@ -129,7 +132,8 @@ def _price(
 
 
 def _test(plan: Plan, word: str, tight: list[Pair], loose: list[Pair]) -> str:
-    say, fifths = words_of(plan), [i / 5 for i in range(6)]
+    say = words_of(plan)
+    fifths = [i / 5 for i in range(6)]
     ticks = [(fifth, say.percent(f"{100 * fifth:.0f}")) for fifth in fifths]
     across, upwards = (
         Scale(say(f"release.price.{key}"), 0, 1, ticks) for key in ("alarms", "missed")
@@ -148,7 +152,9 @@ def _test(plan: Plan, word: str, tight: list[Pair], loose: list[Pair]) -> str:
 
 
 def _figures(plan: Plan, *, is_tight: bool) -> str:
-    say, profile, rows = words_of(plan), plan.guarantee, []
+    say = words_of(plan)
+    profile = plan.guarantee
+    rows = []
     is_exact = profile.is_exact and is_tight and min(plan.deltas) >= SMALLEST_DELTA
     for delta in plan.deltas:
         epsilons = (plan.promise.epsilon, profile.zcdp_epsilon, profile.bureau_epsilon)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels
+from hedgerow.arrays import Int64, Levels, int64
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
 from hedgerow.pages.catalogue import Catalogue
@@ -52,13 +52,15 @@ class Quartiles:
         """
         each = [[cumulative.quantiles(rank, sure) for sure in SURE] for rank in RANKS]
         steps = 10**ranges.decimals * np.array(each)[..., places]
-        value, low, high = np.rint(steps[:, 0, 0]), steps[:, :, 1], steps[:, :, 2]
+        value = np.rint(steps[:, 0, 0])
+        low = steps[:, :, 1]
+        high = steps[:, :, 2]
         ends = np.floor(low + ROUND_OFF), np.ceil(high - ROUND_OFF)
-        return cls(ranges.name, ranges.decimals, *(x.astype(np.int64) for x in (value, *ends)))
+        return cls(ranges.name, ranges.decimals, *(int64(x) for x in (value, *ends)))
 
     def block(self, levels: Levels) -> Block:
         """Return the block of a cuboid: by rank values, and how far from these intervals reach."""
-        parts = list[bytes]()
+        parts = []
         for value, low, high in zip(self.value, self.low, self.high, strict=True):
             ends = (each for pair in zip(value - low, high - value, strict=True) for each in pair)
             parts += [varints(folded(each)) for each in (value, *ends)]

@@ -73,12 +73,15 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
     Raises:
         ReleaseError: the counts do not add up, or are no counts.
     """
-    facts, say = cuboid_facts(folder, plan), words_of(plan)
+    facts = cuboid_facts(folder, plan)
+    say = words_of(plan)
     is_column = plan.is_chain and words.is_numeric(plan.tree)
     numeric = words.numeric_axis(plan.tree) if is_column or len(plan.tree.axes) > 1 else None
     release = OnDisk(folder, plan, estimator)
     seen = carry(release, [each.listed for each in facts], numeric=numeric)
-    carried, total, title = list(seen.cells), facts[0].total or 0, words.title(plan)
+    carried = list(seen.cells)
+    total = facts[0].total or 0
+    title = words.title(plan)
     maps, shapes = carry_maps(plan)
     column = cumulative.shown_in(release) if is_column else None
     shown = [*seen.whole, *([column] if column else [])]
@@ -109,7 +112,9 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
         source=shown_text(words.source(plan)),
         made_by=say("release.foot.made_by", version=attribute(made_by)),
     )
-    style, starts_from, script = _part("page.css"), seen.facts(), "".join(map(_part, SHARED))
+    style = _part("page.css")
+    starts_from = seen.facts()
+    script = "".join(map(_part, SHARED))
     if maps:
         vendor = part("hedgerow.pages.vendor", "cartography.js")
         script = "".join([vendor, script, *map(_part, MAPS)])
@@ -122,7 +127,8 @@ def page(folder: Path, plan: Plan, estimator: Estimator, made_by: str) -> str:
 
 def _same_page(made: str, given: str) -> bool:
     """Return whether two pages are the same, their blocks compared as what they hold."""
-    ours, theirs = _BLOCKS.split(made), _BLOCKS.split(given)
+    ours = _BLOCKS.split(made)
+    theirs = _BLOCKS.split(given)
     if ours[::2] != theirs[::2]:
         return False
     for one, other in zip(ours[1::2], theirs[1::2], strict=True):

@@ -59,7 +59,9 @@ def capital(words: str) -> str:
 
 def title(plan: Plan) -> str:
     """Return what is counted by what: text."""
-    say, axes, described = words_of(plan), plan.tree.axes, plan.description
+    say = words_of(plan)
+    axes = plan.tree.axes
+    described = plan.description
     if described.title:
         return described.title
     if is_numeric(plan.tree):
@@ -98,7 +100,8 @@ def promise_heading(plan: Plan) -> str:
 
 def released(plan: Plan, total: int) -> str:
     """Return what was released, in one paragraph of HTML."""
-    finest, said = map(max, zip(*plan.tables, strict=True)), plan.description
+    finest = map(max, zip(*plan.tables, strict=True))
+    said = plan.description
     say = words_of(plan)
     lists = [
         f"{shown(said.axis_label(axis))} "
@@ -108,7 +111,8 @@ def released(plan: Plan, total: int) -> str:
     ]
     if is_numeric(plan.tree):
         (axis,) = plan.tree.axes
-        name, bins = shown(said.axis_label(axis)), axis.leaves
+        name = shown(said.axis_label(axis))
+        bins = axis.leaves
         lists = [say("release.what.ranges", name=name, bins=bins)]
     counted = shown(units(plan))
     parts = [
@@ -125,7 +129,8 @@ def released(plan: Plan, total: int) -> str:
 
 def _labels(plan: Plan) -> str:
     """Return which columns the labels of product axes list: HTML."""
-    said, say = plan.description, words_of(plan)
+    said = plan.description
+    say = words_of(plan)
     sentences = (
         say(
             "release.what.labels",
@@ -142,7 +147,9 @@ def _tables(plan: Plan) -> str:
     """Return which tables were released of several, and what holds between them: HTML."""
     if len(plan.tables) == 1:
         return ""
-    say, tree, tables = words_of(plan), plan.tree, plan.tables
+    say = words_of(plan)
+    tree = plan.tree
+    tables = plan.tables
     pairs = [(each, other) for i, each in enumerate(tables) for other in tables[:i]]
     shared = {tuple(map(min, *both)) for both in pairs}
     common = [shown(plan.label_of(levels)) for levels in maximal(shared) if tree.cells(levels) > 1]
@@ -159,7 +166,8 @@ def _tables(plan: Plan) -> str:
 
 def promised(plan: Plan) -> str:
     """Return who is protected from whom, and what is not, point by point."""
-    say, reservation = words_of(plan), not_hidden(plan)
+    say = words_of(plan)
+    reservation = not_hidden(plan)
     points = {
         "who": _who(plan),
         "from_whom": say("release.promise.from_everyone"),
@@ -177,7 +185,8 @@ def stated_in_full(plan: Plan) -> str:
 
 def cited(plan: Plan, total: int, version: str) -> str:
     """Return how to name this release in a text."""
-    say, said = words_of(plan), plan.description
+    say = words_of(plan)
+    said = plan.description
     source = ", ".join(part for part in (said.publisher, said.period) if part)
     line = say(
         "release.cite.line",
@@ -198,15 +207,20 @@ def cited(plan: Plan, total: int, version: str) -> str:
 
 def source(plan: Plan) -> str:
     """Return what is named behind a count that is quoted: text."""
-    say, said = words_of(plan), plan.description
+    say = words_of(plan)
+    said = plan.description
     named = [title(plan), said.publisher, said.period, f"{say('release.head.plan')} {plan.hash}"]
     return ", ".join(filter(None, named))
 
 
 def stated(plan: Plan) -> str:
     """Return the whole promise in sentences, as `hedgerow.privacy.promise.Promise` does: text."""
-    say, profile, budget = words_of(plan), plan.guarantee, plan.promise.budget
-    pure, rho, costs = profile.pure_epsilon, profile.rho, list[str]()
+    say = words_of(plan)
+    profile = plan.guarantee
+    budget = plan.promise.budget
+    pure = profile.pure_epsilon
+    rho = profile.rho
+    costs = []
     if pure is not None or rho is not None:
         key, spent = ("pure", pure) if pure is not None else ("rho", rho)
         costs.append(say(f"release.promise.{key}", cost=_rounded_up(say, spent or Fraction(0))))
@@ -231,14 +245,18 @@ def criteria(plan: Plan, verdicts: Sequence[Verdict]) -> str:
     """Return whether the release keeps its criteria: HTML, nothing where there are none."""
     if not verdicts:
         return ""
-    say, unsized = words_of(plan), [replace(verdict, source="") for verdict in verdicts]
-    heading, told = say("criteria.heading"), say("criteria.released")
+    say = words_of(plan)
+    unsized = [replace(verdict, source="") for verdict in verdicts]
+    heading = say("criteria.heading")
+    told = say("criteria.released")
     return f'\n<h3 id="criteria">{heading}</h3>\n{listed(plan, unsized)}\n<p>{told}</p>'
 
 
 def _who(plan: Plan) -> str:
-    say, text = words_of(plan), shown(protected(plan))
-    m, unit = plan.neighbours.contributions, plan.neighbours.unit
+    say = words_of(plan)
+    text = shown(protected(plan))
+    m = plan.neighbours.contributions
+    unit = plan.neighbours.unit
     if unit is not None:
         text += f" {say('release.promise.each', n=m, unit=shown(unit))}"
     elif m > 1:
@@ -307,7 +325,8 @@ def made(plan: Plan, estimator: Estimator) -> str:
 
 def _notes(plan: Plan) -> str:
     """Return the publisher's notes and licence: HTML, nothing where there are none."""
-    said, say = plan.description, words_of(plan)
+    said = plan.description
+    say = words_of(plan)
     notes = "".join(f"<p>{shown(note)}</p>" for note in said.notes)
     licence = f"<p>{say('release.described.licence')}: {shown(said.licence)}</p>"
     text = notes + (licence if said.licence else "")

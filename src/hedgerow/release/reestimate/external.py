@@ -131,7 +131,8 @@ class Measurements:
         Raises:
             TableError: what was measured does not determine every node.
         """
-        stored, exact = self.stored, {k: nodes.counts for k, nodes in self.stored.nodes.items()}
+        stored = self.stored
+        exact = {k: nodes.counts for k, nodes in self.stored.nodes.items()}
         variances = {**stored.variances, **dict.fromkeys(exact, 0.0)}
         every = unlisted(self.outline, {**stored.measured, **exact}, variances)
         nodes, layers = least_squares_of(*every)
@@ -147,7 +148,8 @@ class Measurements:
 
 def _aligned(tree: Tree, depth: int, nodes: Nodes, given: Any) -> FloatPair:
     """Return the noisy counts of all nodes of a depth, and their variances."""
-    where, columns = f"the noisy counts of depth {depth}", tree.columns(depth)
+    where = f"the noisy counts of depth {depth}"
+    columns = tree.columns(depth)
     frame = _read(given, columns, where)
     if columns:
         if frame.select(columns).is_duplicated().any():
@@ -187,7 +189,8 @@ def _read(given: Any, columns: list[str], where: str) -> pl.DataFrame:
     frame = pl.concat([as_codes(frame, columns, where), numbers], how="horizontal")
     if frame.null_count().sum_horizontal()[0]:
         raise TableError(f"{where} have a cell that is empty or no number")
-    noisy, variance = frame[NOISY_COUNT], frame[VARIANCE]
+    noisy = frame[NOISY_COUNT]
+    variance = frame[VARIANCE]
     if not (noisy.is_finite() & variance.is_finite() & (variance > 0)).all():
         raise TableError(f"{where} must be finite, with variances above 0")
     if (noisy.abs() > LARGEST_COUNT).any():

@@ -89,7 +89,8 @@ class Estimates:
 
     def _levels(self, given: str | int | None) -> Levels:
         """Return a cuboid by its name or, along a chain, its depth."""
-        tree, every = self.tree, tuple(self.frames)
+        tree = self.tree
+        every = tuple(self.frames)
         if isinstance(given, str):
             levels = tree.named(given)
             if levels is None or levels not in self.frames:
@@ -170,13 +171,16 @@ def reestimate(source: str | Path | Release, method: Estimator) -> Estimates:
     folder = None if isinstance(source, Release) else Path(source)
     content = source.content if isinstance(source, Release) else verified_release(Path(source))
     _check_columns(content.plan.tree)
-    frames, is_linear = dict[Levels, pl.DataFrame](), isinstance(method, LeastSquares)
+    frames = {}
+    is_linear = isinstance(method, LeastSquares)
     with nullcontext() if folder is None else undamaged(folder):
         estimates, covariances = answers_of(content.plan).again(content, method)
         listed = {k: content.nodes[k] for k in estimates}  # read, if they were not yet
-    plan, tree = content.plan, content.plan.tree
+    plan = content.plan
+    tree = content.plan.tree
     for levels, again in estimates.items():
-        errors, was = content.errors(levels), listed[levels]
+        errors = content.errors(levels)
+        was = listed[levels]
         if is_linear:
             combined = replace(errors, noise=replace(errors.noise, raw=False))
             frames[levels] = content.told(levels, again, combined).rename({COUNT: RELEASED})
@@ -214,7 +218,9 @@ def estimate_measurements(given: Measurements, method: Estimator) -> Estimates:
         covariances = partial(covariance_of_nodes, layers)
     else:
         made = given.estimate(method)
-    tree, whole, frames = given.outline.tree, covariances is None, {}
+    tree = given.outline.tree
+    whole = covariances is None
+    frames = {}
     for levels, nodes in zip(tree.chain, made, strict=True):
         errors = CuboidErrors(CarriedNoise(None, sums=True), len(nodes), None)
         labelled = label_nodes(tree, levels, nodes.codes, **released_columns(nodes, errors, USUAL))
@@ -237,7 +243,8 @@ def _side_by_side(tree: Tree, levels: Levels, new: pl.DataFrame, old: pl.DataFra
     """Return every node that either lists; where one does not, its count is 0."""
     columns = tree.columns_of(levels)
     if not columns:
-        columns, root = ["root"], pl.lit(0).alias("root")
+        columns = ["root"]
+        root = pl.lit(0).alias("root")
         new, old = new.with_columns(root), old.with_columns(root)
     both = new.join(old, on=columns, how="full", coalesce=True, maintain_order="left_right")
     order = RELEASED, COUNT, ESTIMATE, STANDARD_ERROR, LOW, HIGH

@@ -37,7 +37,8 @@ def edges_of(axis: Axis) -> tuple[Float64, bool]:
     if parts["low"].null_count() or parts["high"].null_count():
         raise TableError(f"axis {axis.name!r} is no numeric column: its codes name no ranges")
     bounds = parts.select(pl.col("low", "high").cast(pl.Float64, strict=False))
-    low, high = bounds["low"].to_numpy(), bounds["high"].to_numpy()
+    low = bounds["low"].to_numpy()
+    high = bounds["high"].to_numpy()
     if not np.array_equal(low[1:], high[:-1]):
         raise TableError(f"axis {axis.name!r}: the ranges in its codes do not join")
     edges = np.append(low, high[-1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from hedgerow.arrays import Sizes
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, as_list, did_you_mean, kind_of
 from hedgerow.limits import LARGEST_DOUBLE
 from hedgerow.tables.maps.shapes import Shapes
@@ -195,7 +196,7 @@ def called(
 _IN_BRACES = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByParent:
     """A code for each area of a level: ``"{state}9"`` is ``"NSW9"`` in ``"NSW"``.
 

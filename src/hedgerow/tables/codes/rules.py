@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int64
+from hedgerow.arrays import Int64, int64
 from hedgerow.errors import TableError
 from hedgerow.limits import LARGEST_DOUBLE, MOST_AREAS_SHOWN
 from hedgerow.tables.codes.rule import Rule, every_code, in_short, whole_numbers
@@ -108,7 +108,8 @@ class Parents(Rule):
         rows, up = self._up(areas, levels, subject)
         depth = _depths(up)[:-1]
         below = node = np.flatnonzero(depth > len(levels))
-        further, far = depth[below] - len(levels), up
+        further = depth[below] - len(levels)
+        far = up
         while further.any():  # each round doubles the stride
             node = np.where(further % 2 == 1, far[node], node)
             further, far = further // 2, far[far]
@@ -150,7 +151,7 @@ def _parents(rows: pl.DataFrame, subject: str) -> Int64:
             f"one, and leave its parent empty if it is the first level"
         )
     top = len(rows)
-    return np.append(matches["up"].fill_null(top).to_numpy().astype(np.int64), top)
+    return np.append(int64(matches["up"].fill_null(top).to_numpy()), top)
 
 
 def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -> pl.DataFrame:
@@ -163,7 +164,7 @@ def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -
     has_children = np.bincount(up[:-1], minlength=top + 1)[:-1] > 0
     kept = depth <= len(levels)
     node = np.flatnonzero(kept & (~has_children | (depth == len(levels))))
-    columns = dict[str, pl.Series]()
+    columns = {}
     for k, level in reversed(list(enumerate(levels, start=1))):
         here = depth[node] == k
         place = pl.Series(np.where(here, node, 0))
@@ -180,8 +181,10 @@ def _climb(rows: pl.DataFrame, up: Int64, levels: Sequence[str], subject: str) -
 
 def _depths(up: Int64) -> Int64:
     """Return how many steps each node is below the top, the last one; −1 where it is on a cycle."""
-    top, depth = len(up) - 1, np.full(len(up), -1, dtype=np.int64)
-    far, steps = up.copy(), np.ones(len(up), dtype=np.int64)
+    top = len(up) - 1
+    depth = np.full(len(up), -1, dtype=np.int64)
+    far = up.copy()
+    steps = np.ones(len(up), dtype=np.int64)
     steps[top] = 0
     for _ in range(max(1, int(top).bit_length() + 1)):  # each round doubles the stride
         steps = steps + steps[far]
@@ -300,5 +303,5 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
             f"{subject}: column {name!r} must have a number in every row, below 2^53; write "
             f"1234.5, with a point and without separators of thousands"
         )
-    floored: Int64 = np.floor(numbers.to_numpy()).astype(np.int64)
+    floored: Int64 = int64(np.floor(numbers.to_numpy()))
     return floored

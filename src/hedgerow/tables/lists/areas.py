@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import IntArrays, IntPair
+from hedgerow.arrays import IntArrays, IntPair, int64
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.codes.rule import Rule, every_code
 from hedgerow.tables.sources.source import as_codes, in_order
@@ -73,13 +73,15 @@ def level_starts(paths: pl.DataFrame, column_ends: Iterable[int]) -> Iterator[In
     """
     changed = np.zeros(len(paths), dtype=bool)
     changed[0] = True
-    upper_start, before = np.array([0, len(paths)]), 0
+    upper_start = np.array([0, len(paths)])
+    before = 0
     for count in column_ends:
         for column in paths[:, before:count]:
             changed[1:] |= (column[1:] != column[:-1]).to_numpy()
         start = np.flatnonzero(changed)
-        yield start, np.searchsorted(start, upper_start).astype(np.int64)
-        upper_start, before = np.append(start, len(paths)), count
+        yield start, int64(np.searchsorted(start, upper_start))
+        upper_start = np.append(start, len(paths))
+        before = count
 
 
 Names = tuple[pl.Series | None, ...]

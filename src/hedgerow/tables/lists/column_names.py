@@ -92,7 +92,7 @@ class ColumnName:
     def of(cls, text: str) -> "ColumnName":
         """Return the name that a text is."""
         parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-        words, kind = list[str](), None
+        words, kind = [], None
         for given in re.split(r"[\W_]+", parted.casefold()):
             dated = _DATED.fullmatch(given)
             word = given if dated is None else dated[1]
@@ -111,7 +111,8 @@ class ColumnName:
 
         None: this column's name is not made from the list's.
         """
-        mine, theirs = self.words, listed.words
+        mine = self.words
+        theirs = listed.words
         if self.text.casefold() == listed.text.casefold():
             return ()
         if not theirs:

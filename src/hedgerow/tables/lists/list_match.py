@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hedgerow.arrays import Sizes
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.lists.list_shape import ListShape
 from hedgerow.text import Texts
@@ -51,7 +50,8 @@ def matches(names: Sequence[str], shapes: Sequence[ListShape]) -> list[Match]:
     """
     by_list = dict[tuple[int, Texts], list[tuple[str, ColumnName]]]()
     for name in names:
-        mine, best = ColumnName.of(name), list[tuple[Sizes, int, ColumnName]]()
+        mine = ColumnName.of(name)
+        best = []
         for place, shape in enumerate(shapes):
             for listed in shape.columns:
                 role = mine.role(listed)

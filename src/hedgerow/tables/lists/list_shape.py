@@ -186,7 +186,8 @@ class ListShape:
                 if column.text != parent and whole and above.is_in(codes.implode()).all():
                     # how many depths there are; those on a cycle count for none
                     pairs = self.frame.select(code=column.text, parent=parent)
-                    level, depth = pairs.filter(pl.col("parent").is_null()), 0
+                    level = pairs.filter(pl.col("parent").is_null())
+                    depth = 0
                     while len(level) and depth < MOST_DEPTHS:
                         depth += 1
                         level = pairs.join(level.select(parent="code"), on="parent", how="semi")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Array, Int64, run_sums
+from hedgerow.arrays import Array, Int64, int64, run_sums
 from hedgerow.errors import TableError, shorten
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.lists.areas import insert_names, names_of
@@ -103,8 +103,11 @@ class Lookup:
 
         read = read_areas(source, None, numbers=without_codes, role=ROLE)
         layout = columns_of(read.columns)
-        number, level, own = layout.axis, layout.level, list(layout.codes)
-        column, names = layout.area, layout.names
+        number = layout.axis
+        level = layout.level
+        own = list(layout.codes)
+        column = layout.area
+        names = layout.names
         every = read.drop_nulls(column).unique()
         axis = tree.axes[number]
         every = _collapsed(every, own, axis, level)
@@ -129,8 +132,8 @@ class Lookup:
         _check_split(inside, own, column, subject)
         pairs = inside.select(column, NODE).unique().sort(column, NODE)
         areas = pairs[column].unique(maintain_order=True)
-        begin = pairs[column].search_sorted(areas).to_numpy().astype(np.int64)
-        nodes = pairs[NODE].to_numpy().astype(np.int64)
+        begin = int64(pairs[column].search_sorted(areas).to_numpy())
+        nodes = int64(pairs[NODE].to_numpy())
         called = None if names is None else names_of(inside.select(column, names), areas, subject)
         outside = axis.size(level) - pairs[NODE].n_unique()
         elsewhere = every[column].n_unique() - len(areas)
@@ -153,7 +156,8 @@ class Lookup:
 
     def notes(self, tree: Tree) -> list[str]:
         """Return what the areas leave out, in sentences for people; all of it is public."""
-        axis, said = tree.axes[self.axis], list[str]()
+        axis = tree.axes[self.axis]
+        said = []
         if self.outside:
             said.append(
                 f"{self.outside:,} of {axis.size(self.level):,} codes of "
@@ -218,7 +222,8 @@ def _collapsed(every: pl.DataFrame, codes: Sequence[str], axis: Axis, level: int
     lengths = labels.str.len_chars()
     if len(codes) > 1 or axis.product is not None or lengths.n_unique() > 1:
         return every
-    code, length = pl.col(codes[0]), int(lengths[0])
+    code = pl.col(codes[0])
+    length = int(lengths[0])
     begins = code.str.head(length).is_in(labels.implode())
     finer = begins & (code.str.len_chars() > length) & ~code.is_in(labels.implode())
     collapsed = pl.when(finer).then(code.str.head(length)).otherwise(code)

@@ -7,15 +7,15 @@ that is given.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.tables.lists.column_names import ColumnName
 from hedgerow.tables.tree import TAKEN, Tree
 from hedgerow.text import TextByName, Texts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LookupColumns:
     """The columns of a lookup.
 
@@ -50,7 +50,9 @@ class LookupColumns:
                 that the release has not.
         """
         # Header → the release's column of the codes, which may be said as ``origin.town``.
-        said, there, levels = dict[str, str](), _names_in_release(tree), _levels_by_name(tree)
+        said = {}
+        there = _names_in_release(tree)
+        levels = _levels_by_name(tree)
         for header, name in codes.items():
             if name not in there and name not in levels:
                 raise TableError(
@@ -81,7 +83,7 @@ class LookupColumns:
 
 def _level_in(tree: Tree, names: Sequence[str], subject: str) -> tuple[int, int, list[str]]:
     """Return the axis, its deepest level that a table has the codes of, and their columns."""
-    places = list[tuple[int, int, list[str]]]()
+    places = []
     for number, axis in enumerate(tree.axes):
         ways = [(k, list(axis.keys(k).columns)) for k in range(axis.depth, 0, -1)]
         if axis.product is None:

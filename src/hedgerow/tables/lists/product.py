@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Int32, Int64, IntArrays, Sizes, int64_zeros
+from hedgerow.arrays import Int32, IntArrays, Sizes, int32, int64, int64_zeros
 from hedgerow.errors import TableError, did_you_mean, nearest, shorten
 from hedgerow.limits import MOST_LEAVES_OF_A_PRODUCT
 from hedgerow.tables.lists.areas import level_starts
@@ -67,7 +67,9 @@ class Order:
         Raises:
             TableError: an entry that is no column, a column that is told twice or never.
         """
-        levels, order, ends = list[str](), list[str](), list[int]()
+        levels = []
+        order = []
+        ends = []
         for place, entry in enumerate(product, start=1):
             left = [column for column in columns if column not in order]
             parts = [entry] if entry in columns else _JOINS.split(entry)
@@ -113,7 +115,7 @@ def combinations(lists: Sequence[pl.DataFrame], subject: str) -> pl.DataFrame:
     """
     if not lists:
         raise TableError(f"{subject} needs at least one list")
-    seen = set[str]()
+    seen = set()
     for number, listed in enumerate(lists, start=1):
         where = f"{subject}: list {number}"
         if listed.is_empty() or not listed.columns:
@@ -157,7 +159,9 @@ def nest_product(
         TableError: two leaves, or the joined codes of two nodes, are the same.
     """
     leaves = leaves.sort(leaves.columns)
-    labels, words, child_start = list[pl.Series](), list[pl.Series](), list[Int64]()
+    labels = []
+    words = list[pl.Series]()
+    child_start = []
     starts = level_starts(leaves, column_ends)
     for name, count, (start, children) in zip(levels, column_ends, starts, strict=True):
         nodes = leaves[start].select(leaves.columns[:count])
@@ -179,6 +183,6 @@ def distinct_rows(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int32]:
     """Return the distinct rows of text codes, sorted, and which of them each row is: int32."""
     number = int64_zeros(len(frame))
     for column in frame:  # renumbered each time, so that no product of sizes can overflow
-        code = column.rank("dense").to_numpy().astype(np.int64)
+        code = int64(column.rank("dense").to_numpy())
         number = np.unique(number * (len(frame) + 1) + code, return_inverse=True)[1]
-    return frame[np.unique(number, return_index=True)[1]], number.astype(np.int32)
+    return frame[np.unique(number, return_index=True)[1]], int32(number)

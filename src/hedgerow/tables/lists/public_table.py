@@ -60,7 +60,8 @@ def as_called(
     own = dict(given or {})
     fitting_axes = []
     for own_axis in axes:
-        axis, ways = own_axis, [own_axis, *_as_listed(own_axis, _names_of_others(own_axis, axes))]
+        axis = own_axis
+        ways = [own_axis, *_as_listed(own_axis, _names_of_others(own_axis, axes))]
         if axis.name in own:
             axis = _renamed(axis, tuple(own[axis.name]))
             ways = [axis]

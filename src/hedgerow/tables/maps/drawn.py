@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, IntPair, int64_zeros, starts_among, starts_of
+from hedgerow.arrays import (
+    Bool,
+    Float64,
+    Int64,
+    IntPair,
+    int64,
+    int64_zeros,
+    starts_among,
+    starts_of,
+)
 from hedgerow.tables.maps.shapes import GRID, Polygons, Shapes, Topology, following
 
 FULL_TURN = 360.0
@@ -56,7 +65,7 @@ def shapes_of(
         where = np.column_stack([unwrapped(where[:, 0]), where[:, 1]])
     translate = where.min(axis=0)
     scale = float(np.ptp(where, axis=0).max()) / GRID or 1.0
-    steps = np.rint((where - translate) / scale).astype(np.int64)
+    steps = int64(np.rint((where - translate) / scale))
     owner = rings.area[rings.polygon]
     points, ring = _on_grid(steps, rings.ring, owner, areas)
     keeps = np.unique(ring)
@@ -97,7 +106,8 @@ def _on_grid(points: Int64, ring: Int64, area: Int64, areas: int) -> IntPair:
     # twice the area of each ring: int64 (rings); 0 for those with fewer than 3 points
     begin = starts_among(ring, rings)
     after = following(begin)
-    x, y = points[:, 0], points[:, 1]
+    x = points[:, 0]
+    y = points[:, 1]
     cross = x * y[after] - x[after] * y
     sums = int64_zeros(rings)
     np.add.at(sums, ring, cross)

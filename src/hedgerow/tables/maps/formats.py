@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ import pyarrow.types
 import shapely
 from shapely.geometry import shape
 
+from hedgerow.declared import frozen
 from hedgerow.errors import HedgerowError, MachineError, TableError
 from hedgerow.limits import MOST_BYTES_OF_A_MAP, MOST_BYTES_UNPACKED, MOST_VALUES_OF_A_MAP
 from hedgerow.machine import check_plain
@@ -49,7 +50,7 @@ PACKED = (
 """How files of zip, gzip, 7-Zip, bzip2, xz and zstd begin."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """A format of maps.
 
@@ -141,11 +142,12 @@ def _read_json(path: Path) -> Areas:
         case _:
             raise NoMap("it is JSON, but not GeoJSON (RFC 7946) with features")
     geometry = np.empty(len(features), dtype=object)
-    rows = list[Json]()
+    rows = []
     for place, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise NoMap(f"feature {place + 1} is not what GeoJSON calls a Feature")
-        here, own = feature.get("geometry"), feature.get("properties") or {}
+        here = feature.get("geometry")
+        own = feature.get("properties") or {}
         if not (here is None or shapely.is_geometry(here)):
             raise NoMap(f"feature {place + 1} has a geometry that is no area")
         if not isinstance(own, dict):

@@ -1,14 +1,15 @@
 """Shapes of the areas of an axis, from a public file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import shapely
 
-from hedgerow.arrays import Bool, Float64, run_numbers
+from hedgerow.arrays import Bool, Float64, float64, int64, run_numbers
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, did_you_mean, shorten
 from hedgerow.limits import MOST_AREAS_SHOWN, MOST_POINTS_GIVEN, MOST_POINTS_SHOWN
 from hedgerow.tables.maps.drawn import Rings, shapes_of
@@ -20,7 +21,7 @@ SQUARE_METRES, DECIMALS = 1e6, 6
 """Of a square kilometre, and those that tell a square metre."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreaCodes:
     """The codes that shapes are wanted for.
 
@@ -53,7 +54,8 @@ def read_shapes(path: str | Path, codes: AreaCodes, key: str | None = None) -> S
     subject = f"the file of shapes {shorten(str(path), 200)!r}"
     given = read_map(Path(path), subject)
     level, file_codes = _level(given, codes, key, subject)
-    shapes, labels = dict(zip(file_codes, given.geometry, strict=True)), codes.labels
+    shapes = dict(zip(file_codes, given.geometry, strict=True))
+    labels = codes.labels
     own = [shapes.get(code) for code in labels[level - 1]]
     for label, one, may_lack in zip(
         labels[level - 1], own, codes.placeless[level - 1], strict=True
@@ -113,12 +115,12 @@ def simplified(topology: Topology, needed: Bool) -> Topology:
         TableError: there are too many borders.
     """
     owner = run_numbers(topology.arc_start)
-    lines = shapely.linestrings(topology.points.astype(np.float64), indices=owner)
+    lines = shapely.linestrings(float64(topology.points), indices=owner)
     tolerance = 1.0
     while tolerance <= GRID / 64:
         kept = shapely.simplify(lines, tolerance, preserve_topology=False)
         points, arc = shapely.get_coordinates(kept, return_index=True)
-        made = topology.with_points(np.rint(points).astype(np.int64), arc, needed)
+        made = topology.with_points(int64(np.rint(points)), arc, needed)
         if len(made.points) <= MOST_POINTS_SHOWN:
             return made
         tolerance *= 1.5
@@ -140,7 +142,7 @@ def _level(
         )
     if not len(given.geometry):
         raise TableError(f"{subject} is empty; it needs one shape an area")
-    lacking: list[tuple[int, str]] = []
+    lacking = []
     levels = list(enumerate(zip(codes.columns, codes.labels, strict=True), start=1))
     for level, (name, labels) in reversed(levels):
         column = key or next((one for one in (name, labels.name) if one in there), None)

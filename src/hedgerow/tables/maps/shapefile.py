@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array
+from hedgerow.arrays import Array, int64
 from hedgerow.errors import TableError
 from hedgerow.limits import MOST_BYTES_UNPACKED
 from hedgerow.machine import check_plain
@@ -48,8 +48,9 @@ def read_shapefile(path: Path) -> Areas:
     if len(starts) != len(rows):
         raise NoMap(f"its .dbf has {len(rows):,} rows for {len(starts):,} shapes")
     kept = rows["deleted"] != b"*"
-    shapes, left = list[Any](), len(borders)
-    for start in (starts.astype(np.int64) * 2)[kept].tolist():
+    shapes = []
+    left = len(borders)
+    for start in (int64(starts) * 2)[kept].tolist():
         rings, size = _rings(borders, start)
         left -= size
         if left < 0:  # records of the index that are the same ones again
@@ -59,10 +60,8 @@ def read_shapefile(path: Path) -> Areas:
     stated_name = (_part(path, ".cpg") or b"").decode("ascii", "replace").strip()
     number = re.sub(r"\D", "", stated_name)
     is_named = stated_name.lower().startswith("utf") or not number
-    stated, coding = (
-        _part(path, ".prj"),
-        (stated_name or None if is_named else CODINGS.get(number, f"cp{number}")),
-    )
+    stated = _part(path, ".prj")
+    coding = stated_name or None if is_named else CODINGS.get(number, f"cp{number}")
 
     def values(name: str) -> Sequence[Any]:
         place = names.index(name)
@@ -114,7 +113,8 @@ def _polygons(rings: list[NDArray[np.float64]]) -> Any:
     is_hole = shapely.is_ccw(lines)
     if is_hole[0]:  # written the other way round
         is_hole = ~is_hole
-    outers, holes = shapely.polygons(lines[~is_hole]), lines[is_hole]
+    outers = shapely.polygons(lines[~is_hole])
+    holes = lines[is_hole]
     owner = _owners(outers, holes)
     holes, owner = holes[np.argsort(owner, kind="stable")], np.sort(owner)
     own = np.split(holes, np.searchsorted(owner, np.arange(len(outers))))
@@ -131,7 +131,9 @@ def _owners(outers: Array, holes: Array) -> NDArray[np.int64]:
     owner = np.full(len(holes), 0 if len(outers) == 1 else -1)
     if len(outers) == 1 or not len(holes):
         return owner
-    tree, sizes, pairs = shapely.STRtree(outers), shapely.area(outers), 0
+    tree = shapely.STRtree(outers)
+    sizes = shapely.area(outers)
+    pairs = 0
     own = shapely.area(shapely.polygons(holes))
     for begin in range(0, len(holes), AT_ONCE):
         corners = shapely.get_point(holes[begin : begin + AT_ONCE], 0)

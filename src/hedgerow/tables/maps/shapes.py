@@ -20,6 +20,7 @@ from hedgerow.arrays import (
     Float64,
     Int64,
     IntPair,
+    int64,
     run_starts,
     run_sums,
     runs,
@@ -59,7 +60,7 @@ class Topology:
         """
         start = starts_among(ring, rings)
         size = np.diff(start)
-        key = np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1].astype(np.int64)
+        key = int64(np.unique(points[:, 0] << 31 | points[:, 1], return_inverse=True)[1])
         after = following(start)
         joint = _junctions(key, key[after])
         # where each ring is to begin: at a junction; else at its least point, as its twin
@@ -82,14 +83,15 @@ class Topology:
         end = np.append(first[1:], len(key))
         return cls(
             *_pieces(points, after, first[kept], end[kept]),
-            np.where(same, arc, ~arc).astype(np.int64),
+            int64(np.where(same, arc, ~arc)),
             starts_among(ring[first], rings),
         )
 
     @property
     def areas_twice(self) -> Int64:
         """Twice the area of each ring in steps², negative where it turns right: int64 (rings)."""
-        x, y = self.points[:, 0], self.points[:, 1]
+        x = self.points[:, 0]
+        y = self.points[:, 1]
         cross = np.append(x[:-1] * y[1:] - x[1:] * y[:-1], 0)
         cross[self.arc_start[1:] - 1] = 0
         of_arc = run_sums(cross, self.arc_start)
@@ -107,7 +109,8 @@ class Topology:
         start = starts_among(arc, len(self.arc_start) - 1)
         made = replace(self, points=points, arc_start=start)
         gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
-        own, parts = np.split(self.points, self.arc_start[1:-1]), np.split(points, start[1:-1])
+        own = np.split(self.points, self.arc_start[1:-1])
+        parts = np.split(points, start[1:-1])
         for whole in np.unique(np.maximum(self.arcs, ~self.arcs)[gone]).tolist():
             parts[whole] = own[whole]
         return replace(made, points=np.concatenate(parts), arc_start=starts_of(parts))
@@ -124,7 +127,7 @@ def following(start: Int64) -> Int64:
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
-    number: Int64 = np.unique(pair, return_inverse=True)[1].astype(np.int64)
+    number: Int64 = int64(np.unique(pair, return_inverse=True)[1])
     return number
 
 
@@ -138,7 +141,8 @@ def _junctions(key: Int64, following: Int64) -> Bool:
 def _pieces(points: Int64, after: Int64, first: Int64, end: Int64) -> IntPair:
     """Return the points of some runs, each with the point after it, and where each begins."""
     size = end - first + 1
-    start, at = run_starts(size), runs(first, size)
+    start = run_starts(size)
+    at = runs(first, size)
     at[start[1:] - 1] = after[end - 1]
     return points[at], start
 
@@ -226,7 +230,7 @@ class Shapes:
                 for each in given
             )
             sizes = [each["properties"]["km2"] for each in given if "properties" in each]
-            parts = [np.array(arc, dtype=np.int64).reshape(-1, 2) for arc in whole["arcs"]]
+            parts = [int64(arc).reshape(-1, 2) for arc in whole["arcs"]]
             made = cls(
                 level,
                 whole["coordinates"] == "geographic",
@@ -258,13 +262,15 @@ class Shapes:
         if not ((self.points >= 0) & (self.points <= 2 * GRID)).all() or min(self.scale) <= 0:
             raise ValueError
         rings = [ring for area in self.areas for polygon in area for ring in polygon]
-        arcs = np.array([arc for ring in rings for arc in ring], dtype=np.int64)
+        arcs = int64([arc for ring in rings for arc in ring])
         size = np.fromiter(map(len, rings), np.int64, len(rings))
         count = len(self.arc_start) - 1
         if (size == 0).any() or not ((arcs < count) & (~arcs < count)).all():
             raise ValueError
-        own, backwards = np.maximum(arcs, ~arcs), arcs < 0
-        low, high = self.points[self.arc_start[own]], self.points[self.arc_start[own + 1] - 1]
+        own = np.maximum(arcs, ~arcs)
+        backwards = arcs < 0
+        low = self.points[self.arc_start[own]]
+        high = self.points[self.arc_start[own + 1] - 1]
         begin = np.where(backwards[:, None], high, low)
         end = np.where(backwards[:, None], low, high)
         if not (begin[following(np.cumsum(np.append(0, size)))] == end).all():

@@ -99,7 +99,8 @@ def check_folder(path: Path, subject: str) -> None:
     """
     parts = path.parts
     plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-    waiting, left = [], MOST_ENTRIES
+    waiting = []
+    left = MOST_ENTRIES
     if path.is_dir() or (plain < len(parts) and "**" in path.parts[plain:]):
         waiting.append(str(path if path.is_dir() else Path(*parts[:plain])))
     while waiting:
@@ -259,7 +260,8 @@ def local_places(text: str) -> list[Path]:
 
 def _alternatives(pattern: str) -> list[str]:
     """Return the patterns of Python's that one of Hadoop's stands for: ``{a,b}`` and ``[^a]``."""
-    every, braces = [pattern], re.compile(r"\{([^{}]*)\}")
+    every = [pattern]
+    braces = re.compile(r"\{([^{}]*)\}")
     while match := braces.search(every[0]):  # each has as many as the first
         if len(every) * (match[1].count(",") + 1) > MOST_PLACES:
             raise TableError(
@@ -283,7 +285,8 @@ def _files_of(source: Path) -> list[Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    seen, left = set[tuple[int, int]](), MOST_ENTRIES
+    seen = set()
+    left = MOST_ENTRIES
     for place, folders, names in os.walk(folder, followlinks=True):
         status = Path(place).stat()
         if (status.st_dev, status.st_ino) in seen:

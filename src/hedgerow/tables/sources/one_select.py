@@ -8,10 +8,10 @@ one SELECT under every reading that its database may have, and what a database m
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError
 
 BEGINNINGS = {"SELECT", "WITH", "VALUES", "TABLE"}
@@ -27,7 +27,7 @@ _TAG = re.compile(rf"\$(?:[A-Za-z_{_HIGH}][A-Za-z0-9_{_HIGH}]*)?\$")
 _LINE, _LONG_LINE = re.compile(r"[^\n\r]*"), re.compile(r"[^\n]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doubt:
     """Letters that end or begin a text or comment in one database and not in the next.
 
@@ -89,7 +89,7 @@ class Brackets(Enum):
     NAME_WITH_DOUBLED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Reading:
     """What begins and ends a text, a quoted name or a comment, besides ``'``, ``"`` and ``/*``.
 
@@ -116,7 +116,7 @@ class Reading:
     returns: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """How a database may read a text.
 

@@ -7,12 +7,12 @@ encoding. (Apache Parquet, ``parquet.thrift``: PageHeader; Thrift's compact prot
 
 import struct
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError
 
 HEADER_BYTES = 1 << 14
@@ -24,7 +24,7 @@ DELTA_BYTE_ARRAY = 7
 DATA, DICTIONARY, DATA_2 = 0, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """What the header of a page says.
 
@@ -59,7 +59,8 @@ def pages(file: IO[bytes], start: int, stop: int) -> Iterator[Page]:
         about = facts.get({DATA: 5, DICTIONARY: 7, DATA_2: 8}.get(kind, 0))
         if not isinstance(about, dict):
             raise _no_page()
-        values, encoding = about.get(1, -1), about.get(4 if kind == DATA_2 else 2, -1)
+        values = about.get(1, -1)
+        encoding = about.get(4 if kind == DATA_2 else 2, -1)
         at = start + head.at
         numbers = (kind, size, packed, values, encoding)
         if not all(isinstance(number, int) and number >= 0 for number in numbers):
@@ -91,7 +92,9 @@ def bytes_of_chunk(
     """
     offsets = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)  # 0: there is none
     start = min((offset for offset in offsets if offset > 0), default=0)
-    longest, coded, size = 0, 0, 0
+    longest = 0
+    coded = 0
+    size = 0
     for page in pages(file, start, start + chunk.total_compressed_size):
         is_known = page.encoding in encodings if encodings else page.encoding != DELTA_BYTE_ARRAY
         if page.kind == DICTIONARY:
@@ -142,7 +145,7 @@ class _Compact:
         """Return the fields of a structure by their numbers."""
         if depth > MOST_DEPTH:
             raise _no_page()
-        fields: dict[int, Any] = {}
+        fields = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else _signed(self._number())

@@ -119,7 +119,8 @@ def in_order(frame: pl.DataFrame) -> bool:
     """
     tied = np.ones(max(len(frame) - 1, 0), dtype=bool)
     for column in frame:
-        upper, lower = column[:-1], column[1:]
+        upper = column[:-1]
+        lower = column[1:]
         if (tied & (upper > lower).fill_null(value=True).to_numpy()).any():
             return False
         tied &= upper.eq_missing(lower).to_numpy()
@@ -289,7 +290,8 @@ def check_fits(db: Database, kinds: Sequence[str], subject: str, relation: str =
     usable = usable_memory()
     is_short = [kind.startswith(SHORT) and not kind.endswith("]") for kind in kinds]
     long = (i for i, short in enumerate(is_short) if not short)
-    lengths, size = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in long], 0
+    lengths = [f"coalesce(strlen(c{i}::VARCHAR), 0)" for i in long]
+    size = 0
     a_row = len(kinds) * BYTES_A_TEXT + (len(kinds) - len(lengths)) * LONGEST_NUMBER
     for each in (f"count(*) * {a_row}", f"sum({' + '.join(lengths) or 0})"):
         with translate_duckdb_errors(subject, "is no table that can be read to its end"):

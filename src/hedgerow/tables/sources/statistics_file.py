@@ -86,7 +86,8 @@ class StoredStatistics:
         A value is what is stored, no label. What SPSS calls a missing value on top of that (9 for
         "not stated") is a code as any other; Stata's and SAS's ``.a`` to ``.z`` are missing.
         """
-        schema, names = self.schema(places), [self.names[place] for place in places]
+        schema = self.schema(places)
+        names = [self.names[place] for place in places]
         options: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
         if READERS[self.path.suffix.lower()] == "read_sav":
             options["user_missing"] = True

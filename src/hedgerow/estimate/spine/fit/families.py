@@ -18,6 +18,8 @@ from hedgerow.arrays import (
     Int32,
     Int64,
     IntPair,
+    float64,
+    int64,
     int64_zeros,
     run_starts,
     starts_within,
@@ -70,8 +72,10 @@ def settle_families(
         above: int64 (rows of the level above, W): the counts of the parents.
     """
     support = components[0].support
-    over, nodes = support.nodes(part, level - 1), support.nodes(part, level)
-    rows, upper = support.rows(level, nodes), support.rows(level - 1, over)
+    over = support.nodes(part, level - 1)
+    nodes = support.nodes(part, level)
+    rows = support.rows(level, nodes)
+    upper = support.rows(level - 1, over)
     start = starts_within(support.start[level], nodes)
     matrices = run_starts(np.diff(start) ** 2) * len(components)
     layout = (
@@ -112,7 +116,8 @@ def settle_root(
         EstimateError: a total outside the root's bounds.
     """
     support = components[0].support
-    low, high = support.low[0], support.high[0]
+    low = support.low[0]
+    high = support.high[0]
     least, most = sum(low.tolist()), sum(high.tolist())  # of many unbounded groups beyond 2^63
     if total is not None and not least <= total <= most:
         raise EstimateError(
@@ -120,16 +125,18 @@ def settle_root(
             f"which sum to {least} at least and {most} at most"
         )
     high = np.maximum(low, np.minimum(high, LARGEST_REAL_COUNT))
-    extents, runs = residuals.extents, residuals.runs
+    extents = residuals.extents
+    runs = residuals.runs
     matrices = np.array([0, len(components) * len(low) ** 2])
     covariance = _covariances(components, 0, range(1), matrices)
-    free = np.ascontiguousarray(allowed[support.group[0]]).astype(np.int64)
+    free = int64(np.ascontiguousarray(allowed[support.group[0]]))
     rows = np.array([0, len(low)]), np.arange(len(low))
     said = np.clip(said, -LIMIT, LIMIT)
-    fit, out = np.zeros_like(said), int64_zeros(said.shape)
+    fit = np.zeros_like(said)
+    out = int64_zeros(said.shape)
     total_bound = False, nan if total is None else float(total)
     sums = _root_sums(rows, (said, covariance), (low, high, total_bound))
-    bounds = free.astype(np.float64), sums, sums, total_bound
+    bounds = float64(free), sums, sums, total_bound
     fit_family((extents, runs), rows, (said, covariance), bounds, (TOLERANCE, MOST_ROUNDS), fit)
     place = residuals.sum_place
     own = near, support.group[0]
@@ -152,11 +159,13 @@ def _root_sums(
     from 0. They are the same fit with one cell a row, and the cells are fitted below them. Deeper
     down sums are those of the parent, and there cells tell more of them than they move.
     """
-    (said, covariance), (low, high, total_bound) = given, limits
-    width, row_sums = said.shape[1], np.zeros((len(said), 1))
+    said, covariance = given
+    low, high, total_bound = limits
+    width = said.shape[1]
+    row_sums = np.zeros((len(said), 1))
     one = int64_zeros(0), (np.array([0, 1]), np.zeros(1, dtype=np.int32))
     sums = np.ascontiguousarray(said[:, :1]) * sqrt(width), covariance[: len(low) ** 2] * width
-    bounds = np.ones_like(row_sums), low.astype(np.float64), high.astype(np.float64), total_bound
+    bounds = np.ones_like(row_sums), float64(low), float64(high), total_bound
     fit_family(one, rows, sums, bounds, (SUM_TOLERANCE, MOST_ROUNDS), row_sums)
     # To the last digit, as cells keep both these sums and the total; a fit of absurd estimates may
     # end at 0.
@@ -169,7 +178,8 @@ def _covariances(
     components: Sequence[Component], level: int, nodes: range, begin: Int64
 ) -> Float64:
     """Return C of some nodes: for each float64 (residuals, rows, rows), one behind the other."""
-    start, matrices = starts_within(components[0].support.start[level], nodes), np.zeros(begin[-1])
+    start = starts_within(components[0].support.start[level], nodes)
+    matrices = np.zeros(begin[-1])
     for residual, component in enumerate(components):
         blocks = component.blocks(level, nodes)
         _gather((start, begin), blocks, component.combined[level], residual, matrices)
@@ -179,13 +189,17 @@ def _covariances(
 @kernel
 def _gather(nodes: IntPair, blocks: Blocks, matrices: Float64, residual: int, out: Float64) -> None:
     """Copy the blocks of each node to their places in its matrix."""
-    (start, begin), (rows, at), node = nodes, blocks, 0
+    start, begin = nodes
+    rows, at = blocks
+    node = 0
     for b in range(len(at) - 1):
-        k, first = run_size(rows, b), rows[b] - rows[0]
+        k = run_size(rows, b)
+        first = rows[b] - rows[0]
         # Blocks ascend, so the node of each is looked for from the last one on.
         while first + k > start[node + 1]:
             node += 1
-        many, place = run_size(start, node), first - start[node]
+        many = run_size(start, node)
+        place = first - start[node]
         for i in range(k):
             line = begin[node] + (residual * many + place + i) * many + place
             for j in range(k):
@@ -210,14 +224,16 @@ def _settle_range(
         a, b = run_ends(child_start, f)
         if upper_start[f] == upper_start[f + 1]:
             continue  # nobody may be there
-        r, s = row_start[a], row_start[b]
+        r = row_start[a]
+        s = row_start[b]
         counts = above[upper_start[f] : upper_start[f + 1]]
         if s - r == len(counts):  # every group has one child that has it
             for row in range(r, s):
                 out[row] = counts[parent[row] - upper_start[f]]
             continue
         # The family: rows of its children, the row above each, and C of each child.
-        low, high = limits[0][r:s], limits[1][r:s]
+        low = limits[0][r:s]
+        high = limits[1][r:s]
         own = row_start[a : b + 1] - r, parent[r:s] - upper_start[f]
         matrix = covariance[matrices[a] : matrices[b]]
         fit = np.zeros((s - r, said.shape[1]))

@@ -90,16 +90,20 @@ def fit_family(
             kept to the tolerance.
     """
     # In coordinates the sums Σ_c x_c = n are residual by residual.
-    extents, counts = cells[0], bounds[0].copy()
+    extents = cells[0]
+    counts = bounds[0].copy()
     turn_rows(counts, extents)
     residuals = 1 << len(extents)
     joint = np.empty((residuals, len(counts), len(counts)))
     variances = variances_of(given[1], rows[0], residuals)
-    largest, damped = variances.max(), given[1].copy()
+    largest = variances.max()
+    damped = given[1].copy()
     # Between the best and the worst variance, so that neither step is idle.
     rho = 1 / sqrt(variances.min() * largest)
     # Where it begins: D is C, the limit of small ρ, and q is 0.
-    x, q, u = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
+    x = np.zeros_like(y)
+    q = np.zeros_like(y)
+    u = np.zeros_like(y)
     invert_sums(damped, rows, joint)
     _keep(cells, rows, given[0], (damped, joint), (counts, bounds[3]), q, x)
     if _is_within(rows[1], bounds, x, y):
@@ -194,7 +198,8 @@ def _begin(
     With v the variances of the finest residual, each cell's counts become max(0, x + va), a such
     that they sum to the node's; ρu is then min(0, x + va)/v, and x/v where n is 0.
     """
-    slot, (above, low, high, (is_family, _)) = rows[1], bounds
+    slot = rows[1]
+    above, low, high, (is_family, _) = bounds
     for s in range(len(above)):
         here = np.flatnonzero(slot == s)
         for k in range(x.shape[1]):
@@ -217,14 +222,18 @@ def _progress(
 ) -> tuple[float, float, float]:
     """Return |x - y|, how far y has moved, and by what to multiply ρ to bring them into balance."""
     apart, moved = 0.0, 0.0
-    gaps, steps, sizes, pulls = 0.0, 0.0, 1e-300, 1e-300
+    gaps = 0.0
+    steps = 0.0
+    sizes = 1e-300
+    pulls = 1e-300
     for c in range(len(row_start) - 1):
         whole = 0.0
         for row in run_range(row_start, c):
             total = 0.0
             for k in range(x.shape[1]):
                 # Of cells, and of the sums of rows and of children, which must be nearer.
-                gap, step = x[row, k] - y[row, k], y[row, k] - before[row, k]
+                gap = x[row, k] - y[row, k]
+                step = y[row, k] - before[row, k]
                 apart, moved, total = max(apart, abs(gap)), max(moved, abs(step)), total + gap
                 gaps, steps = gaps + gap * gap, steps + step * step
                 sizes, pulls = sizes + y[row, k] ** 2, pulls + u[row, k] ** 2

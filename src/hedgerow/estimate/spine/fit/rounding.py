@@ -72,8 +72,11 @@ def round_family(
         fit: float64 (rows, W): of `fit_family`; not negative, 0 where ``above`` is.
         out: int64 (rows, W): the counts.
     """
-    slot, (above, low, high), x = rows[1], bounds, fit.copy()
-    limits, slopes = (low, high, x.sum(axis=1)), _slopes_at_fit(cells, rows[0])
+    slot = rows[1]
+    above, low, high = bounds
+    x = fit.copy()
+    limits = (low, high, x.sum(axis=1))
+    slopes = _slopes_at_fit(cells, rows[0])
     members = np.argsort(slot, kind="mergesort")
     member_start = np.searchsorted(slot[members], np.arange(len(above) + 1))
     for sweep in range(MOST_SWEEPS):
@@ -112,7 +115,8 @@ def _share_out(
     missing, room = wanted, 0
     for i in range(n):
         row = here[i]
-        given, taken = max(total[row] - low[row], 0.0), max(high[row] - total[row], 0.0)
+        given = max(total[row] - low[row], 0.0)
+        taken = max(high[row] - total[row], 0.0)
         least[i] = max(np.floor(x[row, k] - given + NEAR), 0.0)
         most[i] = min(np.ceil(x[row, k] + taken - NEAR), float(wanted)) - least[i]
         missing -= least[i]
@@ -146,7 +150,10 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
             # A row below its bounds takes a unit, one above them gives one.
             takes = total[row] < low[row]
             lacking = low[row] - total[row] if takes else total[row] - high[row]
-            best, cell, cheapest, most = -1, -1, np.inf, 0.0
+            best = -1
+            cell = -1
+            cheapest = np.inf
+            most = 0.0
             for other in here:
                 free = total[other] - low[other] if takes else high[other] - total[other]
                 if other == row or free <= 0:
@@ -157,7 +164,9 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
                     if x[back, k] > 0:
                         cost = unit_cost(slopes, to, k, 1) + unit_cost(slopes, back, k, -1)
                         if cost < cheapest:
-                            best, cell, cheapest = other, k, cost
+                            best = other
+                            cell = k
+                            cheapest = cost
                             most = min(lacking, free, x[back, k])
             if best < 0:
                 break
@@ -170,7 +179,8 @@ def _keep_bounds(slopes: Slopes, here: Int64, limits: Limits, x: Float64) -> Non
 def _gains(slopes: Slopes, here: Int64, k: int, limits: Limits, x: Float64) -> bool:
     """Return whether a unit of a cell that moves between two children lowers the objective."""
     low, high, total = limits
-    adding, removing = np.inf, np.inf
+    adding = np.inf
+    removing = np.inf
     # The cheapest unit to put and the cheapest to take, of rows whose bounds have room.
     for row in here:
         if total[row] < high[row]:
@@ -198,7 +208,9 @@ def round_root(
         fit: float64 (rows, W): not negative, 0 where counts must be.
         out: int64 (rows, W): the counts.
     """
-    (free, low, high), x, total = bounds, fit.copy(), np.zeros(len(fit))
+    free, low, high = bounds
+    x = fit.copy()
+    total = np.zeros(len(fit))
     slopes = _slopes_at_fit(cells, np.array([0, len(out)]))
     limits = low, high, total
     for row in range(len(x)):
@@ -270,7 +282,9 @@ def _cheapest(
 ) -> tuple[int, int, float]:
     """Return the row, the cell and the cost of the cheapest unit of all rows, or of one."""
     low, high, total = limits
-    best, cell, cheapest = -1, -1, np.inf
+    best = -1
+    cell = -1
+    cheapest = np.inf
     for row in range(len(x)):
         if only >= 0 and row != only:
             continue
@@ -281,7 +295,9 @@ def _cheapest(
             if free[row, k] > 0 and (unit > 0 or x[row, k] > 0):
                 cost = unit_cost(slopes, row, k, unit)
                 if cost < cheapest:
-                    best, cell, cheapest = row, k, cost
+                    best = row
+                    cell = k
+                    cheapest = cost
     return best, cell, cheapest
 
 
@@ -314,7 +330,8 @@ def _curvature(slopes: Slopes, row: int) -> float:
 def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Float64) -> None:
     """Put units into a cell, or take some out, and keep slopes and sums true."""
     place, slope, near, line, row_start, child = slopes
-    first, last = row_start[child[row]], row_start[child[row] + 1]
+    first = row_start[child[row]]
+    last = row_start[child[row] + 1]
     # N couples the rows of one child alone: other slopes stay as they are.
     for other in range(first, last):
         change = units * near[line[row] + other - first]
@@ -327,7 +344,8 @@ def _move(slopes: Slopes, row: int, k: int, units: float, total: Float64, x: Flo
 @kernel
 def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
     """Return the slopes of the objective at the fit."""
-    (place, near, slope), begin = cells, 0
+    place, near, slope = cells
+    begin = 0
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
         for row in run_range(row_start, c):
@@ -355,10 +373,14 @@ def metric_of(
         fit: float64 (rows, W).
         sums: of all marginals.
     """
-    (row_start, slot), (weights, group), begin = rows, near, 0
-    metric, slope = np.empty((np.diff(row_start) ** 2).sum()), np.zeros((len(fit), sums))
+    row_start, slot = rows
+    weights, group = near
+    begin = 0
+    metric = np.empty((np.diff(row_start) ** 2).sum())
+    slope = np.zeros((len(fit), sums))
     for c in range(len(row_start) - 1):
-        first, m = row_start[c], run_size(row_start, c)
+        first = row_start[c]
+        m = run_size(row_start, c)
         own = metric[begin : begin + m * m].reshape(m, m)
         # Groups alone: the metric of the fit itself, inverted once a child.
         if len(weights) == 0:

@@ -40,9 +40,13 @@ def keep_sums(
         q: float64 (rows, W): y - u - z.
         x: float64 (rows, W): out.
     """
-    (row_start, slot), (damped, joint) = rows, matrices
-    every, missing, share = np.arange(len(x)), counts.copy(), np.zeros_like(counts)
-    residuals, begin = len(joint), 0
+    row_start, slot = rows
+    damped, joint = matrices
+    every = np.arange(len(x))
+    missing = counts.copy()
+    share = np.zeros_like(counts)
+    residuals = len(joint)
+    begin = 0
     # z + D q of each child.
     x[:] = z
     for c in range(len(row_start) - 1):
@@ -76,7 +80,8 @@ def _add_product(
 ) -> None:
     """Add a child's matrices times some rows of a table to rows of another one."""
     start, residual = runs
-    (given, at), (result, to) = source, target
+    given, at = source
+    result, to = target
     for i in range(matrix.shape[1]):
         # One coordinate alone would pay more for views of rows than for the product.
         if given.shape[1] == 1:
@@ -154,7 +159,8 @@ def invert_sums(damped: Float64, rows: ChildRows, joint: Float64) -> None:
 @kernel
 def variances_of(covariance: Float64, row_start: Int64, residuals: int) -> Float64:
     """Return the variance of each row's coordinates of each residual: float64 (rows, residuals)."""
-    variances, begin = np.empty((row_start[-1], residuals)), 0
+    variances = np.empty((row_start[-1], residuals))
+    begin = 0
     for c in range(len(row_start) - 1):
         first, last = run_ends(row_start, c)
         own, begin = _matrix(covariance, begin, residuals, last - first)
@@ -181,12 +187,15 @@ def project_row(
         out: float64 (rows, W).
     """
     # Tables and numbers of rows: views of short rows would take longer than the work on them.
-    (upper_counts, upper), (low, high), total = above, within, 0.0
+    upper_counts, upper = above
+    low, high = within
+    total = 0.0
     for k in range(point.shape[1]):
         out[row, k] = max(point[row, k], 0.0) if upper_counts[upper, k] > 0 else 0.0
         total += out[row, k]
     if total < low or total > high:
-        wanted, free = low if total < low else high, point[row][upper_counts[upper] > 0]
+        wanted = low if total < low else high
+        free = point[row][upper_counts[upper] > 0]
         shift = -np.inf
         if wanted > 0 and len(free) > 0:
             shift = level_of(free, np.ones(len(free)), wanted)

@@ -25,6 +25,9 @@ from hedgerow.arrays import (
     IntArrays,
     IntPair,
     Numbers,
+    float64,
+    int32,
+    int64,
     run_starts,
 )
 from hedgerow.errors import EstimateError
@@ -90,7 +93,7 @@ class GroupTrees:
             np.searchsorted(kept[level], attribute.descendant_start(group_level, level))
             for level in range(group_level, len(kept))
         )
-        return cls(squares, group_level, start, kept[-1].astype(np.int32))
+        return cls(squares, group_level, start, int32(kept[-1]))
 
     @property
     def depth(self) -> int:
@@ -118,9 +121,7 @@ class GroupTrees:
     def places(self, level: int) -> Int32:
         """Return which of its group's nodes of a level each leaf lies below: int32 (leaves)."""
         ancestors = self.squares.shape.ancestors(self.squares.depth, self.group_level + level)
-        return (ancestors - np.repeat(self.start[level][:-1], self.widths(self.depth))).astype(
-            np.int32
-        )
+        return int32(ancestors - np.repeat(self.start[level][:-1], self.widths(self.depth)))
 
     def row_start(self, level: int, group: Int32) -> Int64:
         """Return where the nodes of each row begin in a flat table: int64 (rows + 1), from 0."""
@@ -140,15 +141,19 @@ class GroupTrees:
         """
         said = [leaves]
         for level in range(self.depth - 1, -1, -1):
-            rows, own, b = self._rows(level, group), above[level], self.group_level + level
+            rows = self._rows(level, group)
+            own = above[level]
+            b = self.group_level + level
             subtree_sums = np.empty(int(rows[1][-1]))
             weights = self.squares.own_weight(b), self.squares.child_weight(b)
             given = subtree_sums if own is None else own
             _pass_up(rows, self._family(level), weights, given, said[0], subtree_sums)
             said.insert(0, subtree_sums)
-        whole, rest = said[0], np.zeros(len(said[0]))
+        whole = said[0]
+        rest = np.zeros(len(said[0]))
         for level in range(self.depth):
-            below, upper = said[level + 1], rest
+            below = said[level + 1]
+            upper = rest
             rest = np.empty_like(below)
             share = self.squares.share[self.group_level + level + 1]
             _pass_down(self._rows(level, group), self._family(level), share, upper, below, rest)
@@ -184,14 +189,16 @@ class GroupTrees:
             int64 (entries), ascending: sum · groups + group, where a sum has leaves in a group; and
             float64 (entries, 1) both: √Q and γ.
         """
-        node, groups = np.flatnonzero(labels >= 0), len(self.start[0]) - 1
+        node = np.flatnonzero(labels >= 0)
+        groups = len(self.start[0]) - 1
         group = np.repeat(np.arange(groups), self.widths(self.depth))[node]
-        keys, entry = np.unique(labels[node].astype(np.int64) * groups + group, return_inverse=True)
-        pairs, rest = (node, entry, np.ones(len(node))), np.zeros(len(keys))
+        keys, entry = np.unique(int64(labels[node]) * groups + group, return_inverse=True)
+        pairs = (node, entry, np.ones(len(node)))
+        rest = np.zeros(len(keys))
         for k in range(self.depth - 1, -1, -1):
             pairs = climb(pairs, self.combined(k + 1), self._family(k)[1], rest)
         _, entry, weight = pairs
-        whole = np.bincount(entry, weight, minlength=len(keys)).astype(np.float64)
+        whole = float64(np.bincount(entry, weight, minlength=len(keys)))
         return keys, np.sqrt(rest)[:, None], whole[:, None]
 
     def _rows(self, level: int, group: Int32) -> Rows:
@@ -223,7 +230,8 @@ def _pass_up(
     out: Array,
 ) -> None:
     """Write ``own weight · own + child weight · Σ below`` for every node of a level."""
-    (group, upper, lower), (start, child_start) = rows, family
+    group, upper, lower = rows
+    start, child_start = family
     own_weight, child_weight = weights
     for row in range(len(group)):
         g = group[row]
@@ -247,7 +255,8 @@ def _pass_down(
     rows: Rows, family: Family, share: Float64, above: Float64, said: Float64, out: Float64
 ) -> None:
     """Write ``said + share · (above - Σ said)`` for every node of the next level."""
-    (group, upper, lower), (start, child_start) = rows, family
+    group, upper, lower = rows
+    start, child_start = family
     for row in range(len(group)):
         g = group[row]
         at = lower[row]

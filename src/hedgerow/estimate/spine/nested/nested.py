@@ -33,6 +33,7 @@ from hedgerow.arrays import (
     Levels,
     Numbers,
     OfCuboids,
+    float64,
     run_starts,
     run_sums,
 )
@@ -104,7 +105,8 @@ class Nested(Model):
         Raises:
             EstimateError: variances that are none, or public facts that contradict each other.
         """
-        v, s = _checked(spine_variances, spine), _checked(attribute_variances, attribute)
+        v = _checked(spine_variances, spine)
+        s = _checked(attribute_variances, attribute)
         if group_level:
             check_apart(s, MOST_APART)
             check_apart(v, SPINES_APART)
@@ -138,7 +140,8 @@ class Nested(Model):
     @property
     def ratios(self) -> Float64:
         """Of each measured cuboid its noise variance over the product that is its weight."""
-        v, s = self.spine_variances, self.attribute_variances
+        v = self.spine_variances
+        s = self.attribute_variances
         return np.array([noise / (v[key[0]] * s[key[1]]) for key, noise in self.measured.items()])
 
     def _made_cells(self, key: Levels) -> Cells:
@@ -211,7 +214,7 @@ def _checked(variances: Numbers, axis: AxisShape) -> Float64:
     Raises:
         EstimateError: one that is not above 0, none for a level, or an infinite one of the last.
     """
-    own = np.array(variances, dtype=np.float64)
+    own = float64(variances)
     if own.shape != (axis.depth + 1,) or not (own > 0).all() or not np.isfinite(own[-1]):
         raise EstimateError(
             f"an axis needs a variance above 0 for each of its {axis.depth + 1} levels, a finite "
@@ -224,7 +227,7 @@ def _information(
     support: Support, trees: GroupTrees, v: Float64, coarse: Float64, *, is_known: bool
 ) -> list[Float64]:
     """Return what a node of each spine level tells of its groups: float64 (groups, groups)."""
-    information = list[Float64]()
+    information = []
     own = np.zeros(support.groups)
     has_leaves = support.widths > 0
     own[has_leaves] = 1 / trees.combined(0)

@@ -50,14 +50,17 @@ def settle_top(
     Raises:
         EstimateError: a total outside public bounds.
     """
-    here, (rest, whole) = component.support, said
-    group, any_count = here.group[0], np.ones((here.groups, 1), dtype=np.bool_)
+    here = component.support
+    rest, whole = said
+    group = here.group[0]
+    any_count = np.ones((here.groups, 1), dtype=np.bool_)
     counts = settle_root(ONE_CELL, [component], OWN, any_count, whole[:, None], total).ravel()
     rests = trees.sums(group, rest)
     for level in range(trees.depth):
         start, _, child_start, variance = trees.level(level)
         nodes = runs(start[group], trees.widths(level)[group])
-        first, many = child_start[nodes], np.diff(child_start)[nodes]
+        first = child_start[nodes]
+        many = np.diff(child_start)[nodes]
         given = rests[level + 1], run_starts(many), counts, variance[runs(first, many)]
         counts = Euclidean().project(*given)
     return counts
@@ -79,19 +82,25 @@ def settle_below(
         said: what is said of the level: of its rests float64, detail layout, and of its rows.
         above: the counts of the level above, detail layout.
     """
-    (rests, groups), (part, level) = components, where
+    rests, groups = components
+    part, level = where
     here = rests.support
-    rows, upper = here.part_rows(part, level), here.part_rows(part, level - 1)
-    group, group_above = here.group[level][rows], here.group[level - 1][upper]
+    rows = here.part_rows(part, level)
+    upper = here.part_rows(part, level - 1)
+    group = here.group[level][rows]
+    group_above = here.group[level - 1][upper]
     parent = here.parent[level][rows] - upper.start
     counts = np.bincount(parent, minlength=upper.stop - upper.start)
     members = run_starts(counts), np.argsort(parent, kind="stable")
     column_sums = trees.sums(group_above, above)
-    model, totals = (ONE_CELL, [groups], OWN), column_sums[0][:, None]
+    model = (ONE_CELL, [groups], OWN)
+    totals = column_sums[0][:, None]
     counts = settle_families(*model, part, level, said[1][:, None], totals).ravel()
-    each, u = trees.sums(group, said[0]), rests.combined[level][rows]
+    each = trees.sums(group, said[0])
+    u = rests.combined[level][rows]
     for k in range(trees.depth):
-        start, below = trees.row_start(k, group), trees.row_start(k + 1, group)
+        start = trees.row_start(k, group)
+        below = trees.row_start(k + 1, group)
         start_above = trees.row_start(k + 1, group_above)
         blocks = Blocks((group_above, *members), trees.level(k), u, (start, start_above, below))
         counts = blocks.settle(each[k + 1], (counts, column_sums[k + 1]))
