@@ -1,14 +1,14 @@
 """The design of a tree over a numeric range: branching factors and shares of least error."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
 import numpy as np
 
 from hedgerow.arrays import Sizes
-from hedgerow.declared import Rational, Whole
+from hedgerow.declared import Rational, Whole, frozen
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching_search import Costs, best_order
 from hedgerow.distribution.ranges import Ranges
@@ -23,7 +23,7 @@ BINS = Whole("the number of bins", 2, MOST_BINS_OF_A_TREE, PlanError, ends="[]")
 RANK = Rational("the rank of a quantile", 0, 1, PlanError, ends="()")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cdf:
     """The mean squared error over all cuts: the counts before bin 0, 1, …, K - 1.
 
@@ -33,7 +33,7 @@ class Cdf:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllRanges:
     """The mean squared error of the count between two cuts, over all pairs of cuts.
 
@@ -43,7 +43,7 @@ class AllRanges:
     """
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(init=False)
 class Quantiles:
     """The mean squared error of the counts at given ranks, taken as positions in the range.
 
@@ -73,7 +73,7 @@ class Quantiles:
 Objective = Cdf | AllRanges | Quantiles
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Design:
     """A tree over a range of bins, without its root, which is public.
 

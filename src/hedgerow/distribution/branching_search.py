@@ -7,12 +7,12 @@ docs/proofs/distributions.md, "Trees over a numeric range".
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Sizes
+from hedgerow.declared import frozen
 from hedgerow.kernels import kernel
 
 MOST_STEPS = 2000
@@ -166,7 +166,7 @@ ORDER_GAIN = 0.03
 MOST_ORDERED = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Costs:
     """What a design is judged by, as numbers the kernels take.
 

@@ -1,7 +1,7 @@
 """`plan_distribution`: the plan for one numeric column, its strategy designed from public facts."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import coded_axis, numeric_axes, ranges_of
 from hedgerow.distribution.branching import (
     AllRanges,
@@ -39,7 +40,7 @@ from hedgerow.tables.tree import Tree
 HUNDREDTHS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForDistribution:
     """The shares of `best_branching`, for the tree that it designed.
 

@@ -8,7 +8,7 @@ the block that follows it. Public facts alone decide it, so a resumed release ha
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, run_starts, run_sums
+from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.isotonic import Isotonic
@@ -51,7 +52,7 @@ PART_OF_A_DEPTH = 1 << 22
 """Cells of a depth that are estimated at once, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """What a pass needs to know of a plan.
 

@@ -1,10 +1,10 @@
 """What a plan decides for one cuboid, and which cuboids of a workload can be measured."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from hedgerow.arrays import Levels
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -23,7 +23,7 @@ from hedgerow.privacy.promise import Protection, Restriction
 from hedgerow.tables.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """A cuboid whose counts are measured: each gets fresh noise of ``mechanism``.
 
@@ -44,7 +44,7 @@ class Measured:
     kind = "measured"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summed:
     """A cuboid of which weighted running sums are measured: each gets fresh noise.
 
@@ -67,7 +67,7 @@ class Summed:
     kind = "summed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Public:
     """A cuboid on whose counts all neighbours agree, so that they are released exactly.
 
@@ -80,7 +80,7 @@ class Public:
     kind = "public"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unmeasured:
     """A cuboid without a measurement of its own: its counts follow from others.
 
@@ -94,7 +94,7 @@ class Unmeasured:
     kind = "unmeasured"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invariant:
     """Counts of one level that are public and held exactly (replace neighbours only).
 
@@ -116,7 +116,7 @@ class Invariant:
     level: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Survivors:
     """Measure the cells below counts that were released as positive.
 
@@ -136,7 +136,7 @@ class Survivors:
     method = Euclidean.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class All:
     """Measure every cell of every measured cuboid, which combining cuboids needs.
 
@@ -151,7 +151,7 @@ class All:
     method = Euclidean.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunningSums:
     """Measure weighted running sums of the bins that end a chain, not the bins themselves.
 

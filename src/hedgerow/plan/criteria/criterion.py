@@ -8,13 +8,13 @@ quantile of a numeric axis (`hedgerow.plan.criteria.items`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import ceil
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from hedgerow.arrays import Levels
-from hedgerow.declared import Rational, Whole, check_fields, check_known
+from hedgerow.declared import Rational, Whole, check_fields, check_known, frozen
 from hedgerow.errors import PlanError, as_list, check_type
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.limits import LARGEST_COUNT
@@ -74,7 +74,7 @@ class Bound:
         return one_line(f"{figure(self.scale * amount)}{self.noun.format(**fields)}")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class OfCount(Bound):
     """A bound that is a part of each cell's true count, of cells from a size on.
 
@@ -96,7 +96,7 @@ class OfCount(Bound):
     noun: ClassVar[str] = " % of counts from {least:,}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class OfRecords(Bound):
     """A bound that is a part of all records of the table.
 
@@ -115,7 +115,7 @@ class OfRecords(Bound):
     noun: ClassVar[str] = " % of records"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class OfShare(Bound):
     """A bound of how far the ratio of each count to another one may be off.
 
@@ -141,7 +141,7 @@ class OfShare(Bound):
     noun: ClassVar[str] = " points of its share of {of} from {least:,}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class OfQuantile(Bound):
     """A bound of how far a quantile of a numeric axis may be off, by cells of the other axes.
 
@@ -185,7 +185,7 @@ Within: TypeAlias = Exact | Bound
 """A number of records; or a bound of another kind."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Criterion:
     """That with a probability a share of the cells of a cuboid are within a bound of the truth.
 

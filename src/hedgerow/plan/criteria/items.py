@@ -29,13 +29,13 @@ Of ratios and quantiles, b and N must stay above 0: -e_b / b ≤ 1 - `NOTHING` i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array, vstack
 
 from hedgerow.arrays import Float64, Int32, Int64, Levels
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.plan.criteria.criterion import Criterion, OfCount, OfQuantile, OfShare, named
 from hedgerow.plan.plan import Plan
@@ -51,7 +51,7 @@ Forms = Any
 """Linear forms of errors, a row each: a sparse matrix."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Items:
     """What a criterion says of each of its items.
 

@@ -17,7 +17,7 @@ scales as errors do.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
@@ -25,6 +25,7 @@ import numpy as np
 from scipy.linalg import toeplitz
 
 from hedgerow.arrays import Float64, Int64, Levels, Tables, run_starts, run_sums
+from hedgerow.declared import frozen
 from hedgerow.errors import PlanError
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.cube.shape import CubeShape
@@ -57,7 +58,7 @@ class NoVerdictError(PlanError):
     """Why no budget tells whether released counts of a cuboid keep a criterion."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Errors:
     """The errors of the estimates of all cells of a cuboid.
 

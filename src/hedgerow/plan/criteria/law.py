@@ -8,7 +8,6 @@ quantile at p is the factor at which the criterion is just kept, its *reach*.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, exp, inf, sqrt
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import betainc
 
 from hedgerow.arrays import Float64, Integers
+from hedgerow.declared import frozen
 from hedgerow.noise.envelope import Envelope
 
 ENOUGH = 0.0015
@@ -51,7 +51,7 @@ class Law(ABC):
         return exp(brentq(excess, -600, 600, xtol=1e-7))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alike(Law):
     """Of independent errors with one law and one bound: the number that keep it is binomial.
 
@@ -73,7 +73,7 @@ class Alike(Law):
         return float(1 - betainc(self.cells - self.least + 1, self.least, miss))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Bounded(Law):
     """From each error's own law, whatever they have in common.
 
@@ -99,7 +99,7 @@ class Bounded(Law):
         return max(0.0, 1 - float(misses) / float(self.times.sum() - self.least + 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Drawn(Law):
     """From draws, with the quantile's own error added to it (`SURE`).
 

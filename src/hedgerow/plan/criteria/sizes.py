@@ -1,11 +1,11 @@
 """How large counts are, for bounds that are a part of them: from public sources, by name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.declared import frozen
 from hedgerow.plan.criteria.criterion import Bound, Criterion, OfRecords
 from hedgerow.plan.criteria.items import Items, items_of
 from hedgerow.plan.criteria.joint import NoVerdictError
@@ -15,7 +15,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.tables.tree import cell_numbers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Sizes:
     """How large the counts of a cuboid are taken to be.
 

@@ -29,13 +29,14 @@ and leaving whole numbers alone.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from math import floor, inf, isinf
 
 import numpy as np
 
 from hedgerow.arrays import Float64, Levels, Tables
+from hedgerow.declared import frozen
 from hedgerow.estimate.cube.axis_squares import AxisSquares
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.estimate.families.euclidean import Euclidean
@@ -54,7 +55,7 @@ SURELY = 1e9
 """Bounds over standard deviations that no error reaches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Whether a plan keeps a criterion.
 

@@ -1,11 +1,11 @@
 """Public numbers that counts are divided by: rates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError, shorten
 from hedgerow.release.answers.pairs import BOUNDED, OF, RATIO, check_names
 from hedgerow.release.directory.measurements import CONTRADICTED, COUNT, HIGH, LOW
@@ -13,7 +13,7 @@ from hedgerow.tables.sources.source import describe_source, read_areas
 from hedgerow.text import visible
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Denominators:
     """Public numbers that counts are divided by.
 

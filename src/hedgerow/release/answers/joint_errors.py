@@ -8,7 +8,7 @@ all noise is drawn exactly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any, cast
@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from hedgerow.arrays import Float64, Levels, Tables, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.tree.layers import Layer, start_of
 from hedgerow.estimate.tree.least_squares import least_squares, upward
@@ -38,7 +39,7 @@ NORMAL = 1
 """The branch of a stream that normal numbers are made from."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Law:
     """What a table of noise is drawn from: h η + ζ of docs/proofs/trials.md.
 

@@ -1,12 +1,13 @@
 """Pairs of sums of one release, with what both are told to be: their ratios and differences."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Float64, Int64, IntPair
+from hedgerow.declared import frozen
 from hedgerow.errors import TableError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.estimate.ratios import UNKNOWN, Ratios
@@ -27,7 +28,7 @@ OF, RATIO, BOUNDED = "of", "ratio", "bounded"
 ROUND_OFF = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Side:
     """One sum of each pair: what was released of it, and its unbiased estimate.
 
@@ -62,7 +63,7 @@ class Side:
         return replace(self, errors=replace(self.errors, cells=pairs))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Pairs:
     """Pairs of sums of one release.
 

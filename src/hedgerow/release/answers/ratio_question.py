@@ -1,11 +1,11 @@
 """One question about ratios, however it is asked: shares, ratios of areas, and rates."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.intervals import Confidence
 from hedgerow.release.answers.denominators import Denominators
@@ -19,7 +19,7 @@ from hedgerow.tables.lists.lookup import Lookup
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class RatioQuestion:
     """What is divided by what.
 

@@ -17,13 +17,13 @@ correlation, and the widest set is told (`hedgerow.estimate.ratios`).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from hedgerow.arrays import Int64, IntPair, int64_zeros, starts_of
-from hedgerow.declared import check_known
+from hedgerow.declared import check_known, frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.limits import MOST_SUMS
 from hedgerow.plan.plan import Plan
@@ -44,7 +44,7 @@ MOST_HELD = 1 << 26
 """Nodes of all sets together: half a gigabyte."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class SetPairs:
     """Pairs of sets of one axis's nodes, as areas, with the sets that tell their covariance.
 

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, IntTriple, Levels, among
+from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
 from hedgerow.limits import MOST_CELLS_SUMMED, MOST_SUMS
@@ -28,7 +29,7 @@ from hedgerow.tables.tree import cells_above
 from hedgerow.text import TextByName
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Groups:
     """The nodes of a level of an axis in groups, which sums are by.
 
@@ -230,7 +231,7 @@ class Sums:
         return meet(self.levels, self.table())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Totals:
     """Sums that cells are added to as they come.
 

@@ -7,11 +7,11 @@ also find which of its rows lie below a node.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.arrays import Codes, Int32, Int64, IntArrays, Levels, int64_zeros
+from hedgerow.declared import frozen
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
 from hedgerow.estimate.workload.sparse import Survivors
@@ -24,7 +24,7 @@ from hedgerow.tables.tree import Tree, cells_above
 LEAVES_AT_ONCE = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EveryCell:
     """All cells of a cuboid, row by row.
 
@@ -52,7 +52,7 @@ class EveryCell:
         _add_leaves(noisy, tuple(reversed(steps)), counts.codes, counts.values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Below:
     """The cells of a cuboid below released counts.
 
@@ -82,7 +82,7 @@ class Below:
             np.add.at(noisy, place[there], counts.values[few][there])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class SpineLeaves:
     """The non-zero leaves below a stretch of the spine. Confidential.
 
@@ -97,7 +97,7 @@ class SpineLeaves:
     values: Int64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """The cells of a cuboid beside consecutive nodes of the spine.
 
@@ -128,7 +128,7 @@ class Stretch:
         self.layout.add(noisy, self.nodes, node, here.cells, here.values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sums:
     """The weighted running sums of the bins that end a chain, row by row.
 

@@ -20,7 +20,7 @@ from hedgerow.arrays import (
     int64_zeros,
     run_of,
 )
-from hedgerow.declared import Real
+from hedgerow.declared import Real, frozen
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.cut_error import CutErrors
 from hedgerow.distribution.plan import cumulative_error
@@ -40,7 +40,7 @@ from hedgerow.text import as_double
 RANK = Real("a quantile's rank", 0, 1, ReleaseError, ends="()")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantile:
     """A quantile of a column.
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from hedgerow.arrays import rises
+from hedgerow.declared import frozen
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -28,7 +29,7 @@ from hedgerow.release.distribution.cumulative import RANK, Cumulative, Quantile
 from hedgerow.release.release import Release, read_release
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountBetween:
     """How many records have a value in a range.
 
