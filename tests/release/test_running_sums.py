@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from hedgerow.cli import run
 from hedgerow.distribution.bins import coded_axis
+from hedgerow.distribution.branching import numeric_axis
 from hedgerow.distribution.plan import (
     ForDistribution,
     mean_cut_variance,
@@ -33,6 +34,7 @@ from hedgerow.plan.criteria.joint import errors_of
 from hedgerow.plan.cuboids import All, Invariant, RunningSums, Summed, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
+from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
@@ -548,7 +550,7 @@ directory = "out"
     assert run(["plan", file]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "The count of values below an edge, of one place.tract: RMSE " in said
-    assert 'with counts of all levels, which are better for larger areas (measure = "all")' in said
+    assert 'with measure = "all", which measures how many records areas have, too.' in said
     assert run(["release", file]) == 0
     capsys.readouterr()
     assert run(["distribution", str(tmp_path / "out"), "--by", "place=tract"]) == 0
@@ -561,3 +563,37 @@ def test_areas_of_bins_have_no_errors(areas):
     few = pl.DataFrame({"x_bin": bins, "area": ["low"] * 3 + ["high"] * 3})
     with pytest.raises(ReleaseError, match="areas that are made of bins are unknown where running"):
         made.areas(few, column="area")
+
+
+def test_other_axes_than_that_of_the_sums_have_the_errors_of_their_sums():
+    """Of another numeric axis counts below an edge are sums of whole rows."""
+    first, last = (coded_axis(Ranges.equal_width(name, 0, 4, 4), (4,)) for name in "xy")
+    plan = make_plan(Tree([first, last], ["x.bin", "y.bin"]), budget=Rho(1), measure=RunningSums())
+    leaves = np.arange(16, dtype=np.int32)
+    counts = Counts.from_leaves(plan.tree, (leaves // 4, leaves % 4), np.full(16, 9))
+    made = in_memory(counts, plan, estimator=Isotonic(), bits=seeded_bits(1))
+    dense = Dense.of([(np.kron(np.eye(4), matrix(4)), plan.noise[1, 1].noise_variance)])
+    for by, columns in (({}, np.ones((1, 4))), ({"y": "bin"}, np.eye(4))):
+        error = Distributions.of(made.content, "x", {"by": by}).cumulative.error
+        forms = [np.kron(np.arange(4) < b, of) for of in columns for b in range(5)]
+        known = dense.variances_of(np.array(forms))
+        assert error.excess(0.0).ravel() == pytest.approx(known, abs=1e-9)
+
+
+@pytest.mark.parametrize("many", [49, 98, 103])
+def test_a_public_total_is_known_however_many_rows_it_has(many):
+    """(1 / m) m² is not m in floats."""
+    place = Axis.from_frame("place", pl.DataFrame({"tract": range(many)}), ["tract"])
+    bins = coded_axis(Ranges.equal_width("x", 0, 2, 2), (2,))
+    plan = make_plan(
+        Tree([place, bins]), budget=Rho(1), neighbours=Replace(), measure=RunningSums()
+    )
+    assert plan.design.of_rows(np.array([many])).cuts[0, -1] == 0
+    assert plan.design.bytes_held > 2 * many
+
+
+def test_the_other_plan_keeps_the_attribute_that_bins_are():
+    place = Axis.from_frame("place", pl.DataFrame({"tract": ["a", "b"]}), ["tract"])
+    bins = numeric_axis(Ranges.equal_width("x", 0, 4, 4), [4], attribute=True)
+    plan = make_plan(Tree([place, bins]), budget=Rho(1), measure=RunningSums(), workload=Chain())
+    assert measured_otherwise(plan).measure == All()

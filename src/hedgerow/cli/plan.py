@@ -52,7 +52,7 @@ from hedgerow.plan.allocation.fairness import fairness
 from hedgerow.plan.cost import expected_cost, sums_off_the_chain, sums_text
 from hedgerow.plan.criteria.least import least_budget, planned_at
 from hedgerow.plan.criteria.verdict import Verdict, verdicts
-from hedgerow.plan.cuboids import RunningSums, Survivors
+from hedgerow.plan.cuboids import All, Survivors
 from hedgerow.plan.forecast import (
     forecast,
     forecast_legend,
@@ -348,13 +348,14 @@ def _cut_errors(made: Plan) -> str:
     told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
     if other is None:
         return f"{told}."
-    instead = (
-        "with running sums of each, whose errors add up in larger areas"
-        if isinstance(other.measure, RunningSums)
-        else "with counts of all levels, which are better for larger areas"
-    )
-    value, name = mean_cut_variance(other) ** 0.5, other.measure.name
-    return f'{told}; {value:,.4g} {instead} (measure = "{name}").'
+    value = mean_cut_variance(other) ** 0.5
+    told = f'{told}; {value:,.4g} with measure = "{other.measure.name}"'
+    if made.public_depth == place:
+        return f"{told}."
+    beside = "nothing else"
+    if isinstance(other.measure, All):
+        beside = "how many records areas have, too"
+    return f"{told}, which measures {beside}."
 
 
 def _simulated(spec: ReleaseSpec, made: Plan, runs: int) -> tuple[pl.DataFrame, pl.DataFrame]:

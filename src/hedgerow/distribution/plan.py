@@ -249,7 +249,12 @@ def measured_otherwise(plan: Plan) -> Plan | None:
         return None
     ranges, sums = ranges_of(tree.axes[last]), isinstance(plan.measure, RunningSums)
     axes = list(tree.axes)
-    axes[last] = numeric_axis(ranges, None if sums else [ranges.bins], mechanism=plan.mechanism)
+    axes[last] = numeric_axis(
+        ranges,
+        None if sums else [ranges.bins],
+        mechanism=plan.mechanism,
+        attribute=axes[last].attribute,
+    )
     steps = [(a, level) for a, level in tree.steps if a != last]
     steps += ((last, level) for level in range(1, axes[last].depth + 1))
     refine = [f"{axes[a].name}.{axes[a].levels[level - 1]}" for a, level in steps]

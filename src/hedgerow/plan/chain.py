@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Array, Codes, Float64, Int64, Levels, run_starts, run_sums
+from hedgerow.arrays import Codes, Float64, Int64, Levels, run_starts, run_sums
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
@@ -305,9 +305,11 @@ class PlannedSums(PlannedChain):
 
     def of_rows(self, rows: Int64) -> Decoded:
         """Return the errors of the counts of so many rows added up, by place: int64 (places)."""
-        one = self.decoded
-        known: Array = rows**2.0 if 0 <= self.public_depth < self.row_depth else rows
-        return replace(one, known=one.known * known[:, None], rows=rows[:, None].astype(np.float64))
+        one, many = self.decoded, rows[:, None].astype(np.float64)
+        # all rows of a public total are known to the last digit
+        of_total = 0 <= self.public_depth < self.row_depth
+        known = many * (many / self.tree.nodes(self.row_depth)) if of_total else many * one.known
+        return replace(one, known=known, rows=many)
 
     @cached_property
     def above(self) -> Sequence[tuple[Codes, Int64]]:
@@ -376,6 +378,21 @@ class PlannedSums(PlannedChain):
     def noise_of_sums(self, steps: Steps | None) -> CarriedNoise:
         """Return the noise of the sums that any others are decoded from."""
         return CarriedNoise(self.noise, measured=False, sums=True, steps=steps)
+
+    @property
+    def bytes_held(self) -> int:
+        """The memory of all rows."""
+        return self.tree.leaves * BYTES_A_CELL
+
+    def bytes_at_once(self, expected: Work) -> int:
+        """Return the same."""
+        del expected
+        return self.bytes_held
+
+    @property
+    def memory_words(self) -> str:
+        """What is held in memory at once and what to do about it, as a clause for users."""
+        return "the bins of all rows, are held in memory at once; name fewer bins or rows"
 
     @property
     def usual(self) -> Estimator:

@@ -159,13 +159,18 @@ class Answers(ABC, Generic[Own]):
         del content
         return [self.planned_variances(sums, tell_nobody) for sums in each]
 
-    def cut_errors(self, content: Content, sums: Sums) -> CutErrors | None:
+    def cut_errors(self, content: Content, sums: Sums, number: int) -> CutErrors | None:
         """Return the errors of counts before the cuts of an axis that is summed over, by place.
+
+        Args:
+            content: the release.
+            sums: the places.
+            number: that of the axis.
 
         Returns:
             None where nothing but the variances of sums tells them.
         """
-        del content, sums
+        del content, sums, number
         return None
 
     def check_sums(self, content: Content, sums: Sums) -> None:

@@ -134,8 +134,9 @@ class ChainAnswers(Answers[PlannedChain]):
         """Return the variances of the same estimates, of each of several kinds of sums."""
         return _variances(each, *measured_nodes(content.stored, self.design.outline))
 
-    def cut_errors(self, content: Content, sums: Sums) -> CutError | None:
+    def cut_errors(self, content: Content, sums: Sums, number: int) -> CutError | None:
         """Return those of the places whose bins end the chain: all else that tells is of totals."""
+        del number  # places name all axes but that of the bins
         tree, place = self.plan.tree, places_of(self.plan.tree)
         if place is None or not sums.is_cuboid or sums.levels != (levels := tree.chain[place]):
             return None
@@ -200,7 +201,7 @@ class SumsAnswers(Answers[PlannedSums]):
         keys, numbers, counts = sums.added(sums.plan.tree.finest, bins)
         estimates = Totals.of(sums, numbers)
         estimates.add(keys, bins.estimate)
-        variance = self._variances(sums, self.cut_errors(content, sums))[numbers]
+        variance = self._variances(sums, self._errors(content, sums))[numbers]
         errors = CuboidErrors.of_sums(self.plan, len(numbers), content.total)
         return numbers, counts, estimates.sums, variance, errors
 
@@ -223,7 +224,12 @@ class SumsAnswers(Answers[PlannedSums]):
         places = sums.sizes[:last] + sums.sizes[last + 1 :]
         return np.moveaxis(each.reshape(-1, *places, each.shape[1]), -1, last + 1).ravel()
 
-    def cut_errors(self, content: Content, sums: Sums) -> Decoded:
+    def cut_errors(self, content: Content, sums: Sums, number: int) -> Decoded | None:
+        """Return those of the bins that end the chain."""
+        is_last = number == self.plan.tree.steps[-1][0]
+        return self._errors(content, sums) if is_last else None
+
+    def _errors(self, content: Content, sums: Sums) -> Decoded:
         """Return the errors of counts before cuts, by place, whichever bins the sums are of."""
         public = self.plan.public
         nodes = None if public is None else content.nodes[public]
@@ -237,7 +243,8 @@ class SumsAnswers(Answers[PlannedSums]):
         codes = self.design.above[-1][0] if codes is None else codes
         bins = tree.axes[tree.steps[-1][0]].name
         by = {name: level for name, level in sums.by.items() if name != bins}
-        of_rows = Sums(self.plan, by, sums.lookup)
+        own = {name: groups for name, groups in sums.own.items() if name != bins}
+        of_rows = Sums(self.plan, by, sums.lookup, own)
         rows = Totals.of(of_rows, np.arange(of_rows.many), np.int64)
         rows.add(of_rows.key(tree.chain[-2], codes), np.ones(len(codes[0]), dtype=np.int64))
         return self.design.of_rows(rows.sums)

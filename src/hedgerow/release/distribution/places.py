@@ -171,7 +171,7 @@ class Distributions:
         told = (self._by_place(self.bins, k) for k in self.answers.every(self.content, self.bins))
         counts, estimate = (np.cumsum(np.pad(each, ((0, 0), (1, 0))), axis=1) for each in told)
         errors = CuboidErrors.of_sums(self.content.plan, cells, self.content.total)
-        error = self.answers.cut_errors(self.content, self.sums) or self
+        error = self.answers.cut_errors(self.content, self.sums, self.number) or self
         known = error.excess(0.0)[:, -1] == 0
         return Cumulative(edges, counts, estimate, error, errors, known)
 
