@@ -179,8 +179,7 @@ def interval(estimate: Int64 | Float64, half_width: float | Float64, total: int 
 @lru_cache(maxsize=64)
 def _jumps(miss: float) -> Float64:
     """Return the two-sided Skellam quantiles of standard deviations i / JUMP_STEPS, i = 0, 1, …."""
-    quantiles: Float64 = float64(np.sum(_skellam_tails()[1:] > miss, axis=0))
-    return quantiles
+    return float64(np.sum(_skellam_tails()[1:] > miss, axis=0))
 
 
 @cache

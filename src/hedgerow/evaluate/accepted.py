@@ -42,7 +42,8 @@ def kept_in_fact(counts: Counts, release: Release, criterion: Criterion) -> tupl
     every = np.arange(0 if criterion.is_of_cells else tree.cells(table))
     numbers = np.concatenate([here, there, every])  # what is of one cell adds up
     true, error = np.zeros((2, len(numbers)))
-    true[: len(here)], error[: len(here)] = values, -values
+    true[: len(here)] = values
+    error[: len(here)] = -values
     error[len(here) :][: len(there)] = nodes[table].counts
     total = counts.total if isinstance(criterion.within, OfRecords) else 1
     items = items_of(tree, criterion, table, numbers, true, max(total, NOTHING))

@@ -67,7 +67,8 @@ def _certain(counts: Float64, seats: int, given: Int64) -> None:
     """Write into ``given`` the first seats, and all that surely have the highest priorities."""
     # Invariant: at the divisor `high` at most `seats` seats are due. There no area has a second
     # seat at first, as N / √2 is below N.
-    low, high = 0.0, counts.max()
+    low = 0.0
+    high = counts.max()
     for _ in range(_MOST_STEPS):
         middle = (low + high) / 2
         if high - low <= 1e-13 * high:

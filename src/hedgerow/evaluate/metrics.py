@@ -36,7 +36,8 @@ def error_by_cuboid(counts: Counts, release: Release) -> pl.DataFrame:
         released as positive that are truly zero), ``false_negative_rate`` (share of the truly
         positive cells released as zero); the metrics of Boninsegna & Silvestri, Section 5.
     """
-    tree, rows = counts.tree, []
+    tree = counts.tree
+    rows = []
     for levels in release.plan.levels:
         both = beside_truth(counts, levels, release.level(tree.name_of(levels)))
         rows.append(errors_of_cells(tree, levels, both[COUNT].to_numpy(), both[TRUE].to_numpy()))

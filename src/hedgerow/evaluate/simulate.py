@@ -253,7 +253,8 @@ class Tally:
                     error = error / (2 * mean) if mean else 0.0
                 if not math.isnan(mean):  # no cells in the size class: null
                     metric = name.replace("mse", "rmse")
-                    row[metric], row[f"{metric}_error"] = mean, error
+                    row[metric] = mean
+                    row[f"{metric}_error"] = error
             if levels in self.sums:
                 row |= self.sums[levels].moments(columns["mse"] * cells) or {}
             yield row

@@ -256,7 +256,7 @@ class Design(ABC):
             noisy: whether small counts are projected to 0, as they are expected to be; otherwise
                 the most that is possible while the released total is at most the records.
         """
-        cells = list[int]()
+        cells = []
         alive = dict[Levels, int]()
         again = self.plan.repeats
         for levels in self.plan.by_levels:

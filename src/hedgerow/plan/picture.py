@@ -107,7 +107,8 @@ class _Forecast:
         self, plan: "Plan", frame: pl.DataFrame, *, width: float = WIDTH, headed: bool = True
     ) -> None:
         rows = some_rows(len(frame))
-        self.frame, self.unit = frame[rows], unit_of(plan)
+        self.frame = frame[rows]
+        self.unit = unit_of(plan)
         self.names = names_of(plan, [list(plan.by_levels)[row] for row in rows])
         more = f" {len(rows)} of {len(frame)} cuboids are drawn." if len(rows) < len(frame) else ""
         below = (

@@ -314,7 +314,8 @@ def _usual(
 def with_sections(spec: ReleaseSpec, **sections: Section) -> ReleaseSpec:
     """Return a release file with other sections in place of its own."""
     made = ReleaseSpec.__new__(ReleaseSpec)
-    made.path, made.file = spec.path, spec.file.model_copy(update=sections)
+    made.path = spec.path
+    made.file = spec.file.model_copy(update=sections)
     return made
 
 

@@ -81,7 +81,9 @@ class AxisSquares:
         own = float64(own)
         usable = own > 0
         if public is not None:
-            own[:public], own[public], usable[: public + 1] = inf, 0.0, True
+            own[:public] = inf
+            own[public] = 0.0
+            usable[: public + 1] = True
         if len(own) != shape.depth + 1 or not usable.all() or own[-1] == inf:
             raise EstimateError(
                 f"an axis needs a variance above 0 for each of its {shape.depth + 1} levels, "

@@ -259,13 +259,12 @@ def _round_rows(t: Matrix, v: Float64, rows: Int64, hashed: int, keys: Float64, 
                 if step < 0 and y[i, j] == 0:
                     continue
                 cost = (step * (y[i, j] - t[i, j]) + 0.5) / v[j]
-                if cost < least:
-                    at = j
-                    least = cost
-                    first = _mixed(hashed, i, j)
-                elif cost == least and _mixed(hashed, i, j) < first:
-                    at = j
-                    first = _mixed(hashed, i, j)
+                if cost <= least:
+                    mixed = _mixed(hashed, i, j)
+                    if cost < least or mixed < first:
+                        at = j
+                        least = cost
+                        first = mixed
             y[i, at] += step
 
 
@@ -343,13 +342,12 @@ def _cheapest_row(
         cost = (t[i, j] - y[i, j] + 0.5) / (weights[0][i] * weights[1][j]) + cheapest[i]
         # A row must be named even where weights are so far apart that every cost overflows. Equal
         # costs go by hash, so that no row is favoured.
-        if cost < least or at < 0:
-            at = i
-            least = cost
-            first = _mixed(hashed, i, len(y[i]) + j)
-        elif cost == least and _mixed(hashed, i, len(y[i]) + j) < first:
-            at = i
-            first = _mixed(hashed, i, len(y[i]) + j)
+        if cost <= least or at < 0:
+            mixed = _mixed(hashed, i, len(y[i]) + j)
+            if cost < least or at < 0 or mixed < first:
+                at = i
+                least = cost
+                first = mixed
     return at
 
 
@@ -365,13 +363,12 @@ def _cheapest_place(
         if over[k] < 0.0:
             # Half of what one unit more adds to (y - t)² / (u v); equal costs go by hash.
             cost = (y[k] - t[k] + 0.5) / (u * v[k])
-            if cost < least:
-                at = k
-                least = cost
-                first = _mixed(place[0], place[1], k)
-            elif cost == least and _mixed(place[0], place[1], k) < first:
-                at = k
-                first = _mixed(place[0], place[1], k)
+            if cost <= least:
+                mixed = _mixed(place[0], place[1], k)
+                if cost < least or mixed < first:
+                    at = k
+                    least = cost
+                    first = mixed
     return at, least
 
 

@@ -205,7 +205,9 @@ def _positive_rows(
         total = sums[1][sums[0][rows[k]] + place]
         # A sum of 0 leaves zeros alone: such a row would only make the block larger.
         if total > 0:
-            out[0, many], out[1, many], u[many] = given[0][rows[k]], total, given[1][rows[k]]
+            out[0, many] = given[0][rows[k]]
+            out[1, many] = total
+            u[many] = given[1][rows[k]]
             many += 1
     return many
 
@@ -225,6 +227,8 @@ def _positive_cells(
         total = sums[begin + cell]
         # A sum of 0 leaves zeros alone, as in `_positive_rows`.
         if total > 0:
-            out[0, many], out[1, many], v[many] = cell, total, variance[cell]
+            out[0, many] = cell
+            out[1, many] = total
+            v[many] = variance[cell]
             many += 1
     return many

@@ -87,7 +87,9 @@ class ContradictionError(EstimateError):
     """
 
     def __init__(self, level: int, node: int, group: int, low: int, high: int) -> None:
-        self.row, self.low, self.high = (level, node, group), low, high
+        self.row = (level, node, group)
+        self.low = low
+        self.high = high
         super().__init__(
             f"public bounds contradict each other: group {group} of node {node} of spine level "
             f"{level} must have at least {low} and at most {max(high, 0)}"

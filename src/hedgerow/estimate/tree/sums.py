@@ -176,8 +176,11 @@ def _climb_families(
             if i < 0:
                 i = written
                 place[group[j]] = i
-                parents[i], members[i] = family, group[j]
-                mean[i], seen[i], unknown[i] = 0.0, 0.0, 0
+                parents[i] = family
+                members[i] = group[j]
+                mean[i] = 0.0
+                seen[i] = 0.0
+                unknown[i] = 0
                 written += 1
             # Σ g u over what the family has of the group, and Σ u.
             u = own[node[j]]

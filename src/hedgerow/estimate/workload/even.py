@@ -57,7 +57,8 @@ class EvenMeans:
             EstimateError: more than 4,096 combinations of levels within measured cuboids, or a
                 wanted cuboid that no measured one refines and that is not public.
         """
-        self.cuboids, self.wanted = tuple(cuboids), tuple(cuboids if wanted is None else wanted)
+        self.cuboids = tuple(cuboids)
+        self.wanted = tuple(cuboids if wanted is None else wanted)
         answerable = self.cuboids if public is None else (*self.cuboids, public)
         for cuboid in self.wanted:
             if not is_within_any(cuboid, answerable):

@@ -89,7 +89,8 @@ class ProductSolver(Solver):
     is_exact = True
 
     def __init__(self, observed: Observed, squares: Sequence[AxisSquares]) -> None:
-        self.observed, self.squares = observed, tuple(squares)
+        self.observed = observed
+        self.squares = tuple(squares)
         self.boxes = tuple(
             CubeVariances(
                 [own.down_to(level) for own, level in zip(self.squares, corner, strict=True)],

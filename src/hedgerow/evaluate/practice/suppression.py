@@ -111,7 +111,8 @@ class TiedCells:
         while len(open_cells := self.derived(hidden)):
             cell = open_cells[np.argmin(self.counts[open_cells])]
             bounds: list[tuple[int, int | None]] = [(0, None)] * (2 * cells)
-            bounds[cell], bounds[cells + cell] = (1, 1), (0, 0)
+            bounds[cell] = (1, 1)
+            bounds[cells + cell] = (0, 0)
             cost = np.tile(np.where(hidden, 0, self.counts), 2)
             change = linprog(cost, A_eq=both, b_eq=np.zeros(sums.shape[0]), bounds=bounds).x
             if change is None:  # the solver gave up

@@ -154,7 +154,8 @@ def least_error(
             length /= 2
         if not narrowed:  # as narrow as rounding lets it be
             break
-        budgets, heights = moved, new
+        budgets = moved
+        heights = new
     multiplier = math.exp((float(heights.max()) + float(heights.min())) / 2)
     residual = math.expm1(float(np.ptp(heights)) / 2)
     if not residual <= LARGEST_RESIDUAL:

@@ -91,7 +91,8 @@ class Even:
         # The class of a cell and itself stands for the cells that come or go.
         weight = np.full(g.shape, float(moved))
         apart = np.full(g.shape, 2.0)
-        weight.flat[-1], apart.flat[-1] = single, 0.0
+        weight.flat[-1] = single
+        apart.flat[-1] = 0.0
         own = np.maximum(apart, 1.0)
         weight /= weight.sum()
         best = 0.0

@@ -197,7 +197,8 @@ class _AxisProblem:
         branches = self.branches
         best = 0.0
         weight = self.branches.even
-        chosen, most = weight, np.inf
+        chosen = weight
+        most = np.inf
         kinds = len({g.tobytes() for _, _, g in self.weighed})
         for _ in range(min(MOST_SEARCHES, 1 + WORK // (branches.visits * kinds))):
             root = self.root(weight, COME)

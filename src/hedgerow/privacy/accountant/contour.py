@@ -282,7 +282,8 @@ def _evaluated(contour: Contour) -> _Figures:
     doubt += cumulant_error(line.losses, line.tilt)
     low, high = low * factor * (1 - doubt), high * factor * (1 + doubt)
     if high < SMALLEST:  # close to where floats lose digits
-        low, high = 0.0, 2 * SMALLEST
+        low = 0.0
+        high = 2 * SMALLEST
     return _Figures(low, min(max(float(sums[POINT]) * factor, low), high), high)
 
 

@@ -163,9 +163,11 @@ def _sieve(
                 if start <= stop:
                     if kept == len(next_low):
                         return -1
-                    next_low[kept], next_high[kept] = start, stop
+                    next_low[kept] = start
+                    next_high[kept] = stop
                     kept += 1
-        low[:kept], high[:kept] = next_low[:kept], next_high[:kept]
+        low[:kept] = next_low[:kept]
+        high[:kept] = next_high[:kept]
         count = kept
     return count
 
@@ -352,7 +354,8 @@ def _multiply_coins(
                 times >>= 1
                 if times:
                     factor, far = factor * factor, far * far
-        value[node], reach[node] = product, farthest
+        value[node] = product
+        reach[node] = farthest
 
 
 def _reduced(angle: Float64) -> Float64:

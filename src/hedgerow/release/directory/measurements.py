@@ -134,7 +134,9 @@ class CuboidFiles:
             (folder / name).mkdir()
         self.counts: dict[Levels, GrowingFile[Nodes]] = {}
         self.noisy: dict[Levels, GrowingFile[Int64]] = {}
-        self._folder, self._tree, self._errors = folder, tree, errors
+        self._folder = folder
+        self._tree = tree
+        self._errors = errors
 
     def open_counts(self, levels: Levels) -> None:
         """Begin a cuboid's file of counts, unless it is there."""
@@ -185,7 +187,8 @@ class ReleaseFiles(CuboidFiles):
     """The growing files of all cuboids of a release, beside its public lists."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
-        self._plan, self._each = plan, dict[Levels, CuboidErrors]()
+        self._plan = plan
+        self._each = dict[Levels, CuboidErrors]()
         super().__init__(folder, plan.tree, self._each)
         (folder / "domain").mkdir()
         for axis in plan.tree.axes:

@@ -257,7 +257,7 @@ def carry_maps(plan: Plan) -> tuple[list[Json], list[Block]]:
     Returns:
         For each of these axes what the script starts from, and the blocks; the same shapes once.
     """
-    axes = list[Json]()
+    axes = []
     blocks = dict[str, str]()
     for number, axis in enumerate(plan.tree.axes):
         if (shapes := axis.shapes) is not None:

@@ -303,5 +303,4 @@ def _coordinate(areas: pl.DataFrame, name: str, subject: str) -> Int64:
             f"{subject}: column {name!r} must have a number in every row, below 2^53; write "
             f"1234.5, with a point and without separators of thousands"
         )
-    floored: Int64 = int64(np.floor(numbers.to_numpy()))
-    return floored
+    return int64(np.floor(numbers.to_numpy()))

@@ -43,7 +43,8 @@ def nest(paths: pl.DataFrame, subject: str) -> tuple[tuple[pl.Series, ...], IntA
     names = paths.columns
     if not in_order(paths):
         paths = paths.sort(names)
-    labels, child_start = [], []
+    labels = []
+    child_start = []
     for k, (start, children) in enumerate(level_starts(paths, range(1, len(names) + 1))):
         level = paths[names[k]].gather(start)
         ascends = (level[1:] > level[:-1]).all()  # then all differ, and none need be looked up

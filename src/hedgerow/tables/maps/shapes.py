@@ -127,8 +127,7 @@ def following(start: Int64) -> Int64:
 def _edges(one: Int64, other: Int64) -> Int64:
     """Return the number of each segment, whichever way it is run: int64 (segments)."""
     pair = np.minimum(one, other) << 31 | np.maximum(one, other)  # of numbers of points
-    number: Int64 = int64(np.unique(pair, return_inverse=True)[1])
-    return number
+    return int64(np.unique(pair, return_inverse=True)[1])
 
 
 def _junctions(key: Int64, following: Int64) -> Bool:

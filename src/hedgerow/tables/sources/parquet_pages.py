@@ -139,7 +139,8 @@ class _Compact:
     """Bytes of Thrift's compact protocol, of which whole numbers and structures are kept."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self.data = data
+        self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Return the fields of a structure by their numbers."""

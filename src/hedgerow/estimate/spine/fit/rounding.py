@@ -122,7 +122,9 @@ def _share_out(
         missing -= least[i]
         room += min(most[i], wanted - room)
     if not 0 <= missing <= room:
-        least[:], most[:], missing = 0, wanted, wanted
+        least[:] = 0
+        most[:] = wanted
+        missing = wanted
     # Where the objective of each child is least, counted from the least; and units nearest to it.
     for i in range(n):
         spread[i] = 1 / _curvature(slopes, here[i])
@@ -349,7 +351,8 @@ def _slopes_at_fit(cells: Metric, row_start: Int64) -> Slopes:
     line, child = np.empty((2, row_start[-1]), dtype=np.int64)
     for c in range(len(row_start) - 1):
         for row in run_range(row_start, c):
-            child[row], line[row] = c, begin
+            child[row] = c
+            line[row] = begin
             begin += run_size(row_start, c)
     # The slopes of the metric serve each call, so moves go into a copy.
     return place, slope.copy(), near, line, row_start, child
