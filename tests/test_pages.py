@@ -40,6 +40,7 @@ CRITERIA = (
 FOUND_BY_NAME = {
     "number.thousands", "number.decimal", "number.singular",
     "planning.chosen.branching",  # `hedgerow.spec.release_spec`
+    "release.made.sums_by_place",  # `PlannedSums.noised`
 } | MADE | CRITERIA | {
     f"release.made.{which}_{workload.name}"  # `Joint.noised`
     for which in ("whole", "both", "below")

@@ -30,7 +30,9 @@ from hedgerow.noise.mechanisms import DiscreteLaplace
 from hedgerow.plan.allocation.allocation import Uniform
 from hedgerow.plan.allocation.cheapest import cheapest
 from hedgerow.plan.allocation.fairness import fairness
+from hedgerow.plan.criteria.criterion import Criterion
 from hedgerow.plan.criteria.joint import errors_of
+from hedgerow.plan.criteria.verdict import verdicts
 from hedgerow.plan.cuboids import All, Invariant, RunningSums, Summed, Survivors
 from hedgerow.plan.forecast import forecast
 from hedgerow.plan.make import make_plan
@@ -38,6 +40,7 @@ from hedgerow.plan.workload import Chain
 from hedgerow.privacy.budget import Epsilon, EpsilonDelta, Rho
 from hedgerow.privacy.neighbours import AddRemove, Replace
 from hedgerow.privacy.use import read_use
+from hedgerow.release.answers.joint_errors import cells_with_errors
 from hedgerow.release.directory.check import check
 from hedgerow.release.distribution.distribution import read_distribution
 from hedgerow.release.distribution.places import Distributions
@@ -501,6 +504,10 @@ def test_the_plan_says_how_counts_of_one_place_compare():
             "public counts of place.tract or of the total, got those of place.county",
         ),
         ({"allocation": Uniform()}, "leaves all above the bins unmeasured"),
+        (
+            {"tree": Tree(tracts().axes, ["x.bin", "place.county", "place.tract"])},
+            "ends with the bins of a numeric axis, and this one ends with 'place'",
+        ),
     ],
 )
 def test_rows_that_cannot_be_measured_are_refused(given, words):
@@ -555,6 +562,24 @@ directory = "out"
     capsys.readouterr()
     assert run(["distribution", str(tmp_path / "out"), "--by", "place=tract"]) == 0
     assert "x: 5 places" in capsys.readouterr().out
+
+
+def test_what_is_asked_of_joint_errors_is_refused_of_every_depth(areas):
+    _, _, made = areas
+    with pytest.raises(ReleaseError, match="weighted running sums were measured"):
+        cells_with_errors(made.content, made.plan.tree.finest)
+    criterion = Criterion("x.bin", 9)
+    (verdict,) = verdicts(rowed("no total", accept=[criterion]))
+    assert "is no depth of the tree, which running sums alone tell of" in verdict.sentence
+
+
+def test_the_page_says_whose_ranges_are_summed(areas, out):
+    plan, leaves, _ = areas
+    codes = [*nodes_along(plan.tree)][-1][0]
+    counts = Counts.from_leaves(plan.tree, codes, leaves)
+    release(counts, plan, estimator=Isotonic(), directory=out)
+    words = "weighted running sums of the ranges of each <bdi>place tract</bdi>"
+    assert words in (out / "report.html").read_text()
 
 
 def test_areas_of_bins_have_no_errors(areas):

@@ -365,6 +365,11 @@ class PlannedSums(PlannedChain):
         """None: sums are made of all bins at once."""
 
     @property
+    def noised(self) -> str:
+        """How the text of a page that says which counts have noise of their own is called."""
+        return "sums_by_place" if self.row_depth else super().noised
+
+    @property
     def scale(self) -> int:  # type: ignore[override]
         """What a record counts in noisy counts at most: the scale of the weights."""
         return self.plan.strategy.scale

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hedgerow.arrays import Levels
 from hedgerow.declared import frozen
-from hedgerow.errors import PlanError, kind_of
+from hedgerow.errors import PlanError, TableError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
@@ -20,6 +20,7 @@ from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
+from hedgerow.tables.codes.ranges import edges_of
 from hedgerow.tables.tree import Tree
 
 
@@ -354,10 +355,18 @@ def check_running_sums(
     """
     rule, (last, level) = 'measure = "running-sums" ', tree.steps[-1]
     rows, bins = tree.chain[-2], tree.axes[last].size(level)
+    name = tree.axes[last].name
+    try:
+        edges_of(tree.axes[last])
+    except TableError:
+        raise PlanError(
+            f"{rule}is for a chain that ends with the bins of a numeric axis, and this one ends "
+            f"with {name!r}; refine the bins last (refine = [...] in [tree])"
+        ) from None
     if level != 1:
         raise PlanError(
-            f"{rule}is for a chain that ends with the bins of an axis of one level, and "
-            f"{tree.axes[last].name!r} has {level}; name the number of bins as its branching"
+            f"{rule}is for a chain that ends with the bins of an axis of one level, and {name!r} "
+            f"has {level}; name the number of bins as its branching"
         )
     if not 2 <= bins <= MOST_SUMMED_BINS:
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {bins:,}; use measure = "all"')
@@ -370,8 +379,8 @@ def check_running_sums(
         raise PlanError(rule + "goes with discrete Gaussian noise")
     if list(measured) != [tree.finest]:
         raise PlanError(
-            rule + "leaves all above the bins unmeasured, which the sums hold: give no shares, or "
-            'use the allocation "distribution"'
+            rule + "leaves all above the bins unmeasured, which the sums hold: leave out "
+            'the allocation, or use "distribution"'
         )
     if public is not None and any(public) and public != rows:
         raise PlanError(

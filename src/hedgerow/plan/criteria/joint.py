@@ -35,7 +35,7 @@ from hedgerow.limits import MOST_VARIANCES
 from hedgerow.noise.bits import key_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.chain import PlannedChain, PlannedSums, noise_variances
-from hedgerow.plan.cuboids import Survivors
+from hedgerow.plan.cuboids import RunningSums, Survivors
 from hedgerow.plan.joint import Joint
 from hedgerow.plan.plan import Plan
 from hedgerow.plan.planned_spine import PlannedSpine
@@ -130,6 +130,11 @@ def errors_of(plan: Plan, levels: Levels) -> Errors:
 
 def _fault(plan: Plan, levels: Levels) -> str | None:
     """Return why nothing is known of a cuboid, as the end of a sentence; None where it is."""
+    if levels not in plan.by_levels and isinstance(plan.measure, RunningSums):
+        return (
+            "is no depth of the tree, which running sums alone tell of: name areas, or measure all "
+            '(measure = "all") and name it in [workload]'
+        )
     if levels not in plan.by_levels:
         return (
             "is no cuboid of the plan, but a sum of released counts that are each kept from "
@@ -178,27 +183,36 @@ def _of_chain(plan: Plan, design: PlannedChain, levels: Levels, found: Errors) -
 
 
 def _of_sums(plan: Plan, design: PlannedSums, levels: Levels, found: Errors) -> Errors:
-    """Return those of a depth of running sums, whose decoding runs on normal draws."""
-    depth, one, rows = sum(levels), design.decoded, plan.tree.cells(plan.tree.chain[-2])
+    """Return those of a depth of running sums: of totals of rows, or of what is decoded of each."""
+    depth = sum(levels)
+    one = design.decoded
+    rows = plan.tree.cells(plan.tree.chain[-2])
+    bins = plan.strategy.bins
     codes, _ = [*nodes_along(plan.tree)][depth]
     numbers = cell_numbers(plan.tree, levels, codes)
     found = replace(found, numbers=numbers, variances=design.variances_at(levels))
-    if (bins := plan.strategy.bins) > MOST_COLUMNS:
-        return found
-    decoding = toeplitz(one.strategy.decoding, np.zeros(bins)) * sqrt(one.noise_variance)
     noise = _noise_of(plan)
 
+    def draws_of_totals(many: int, block: int) -> Tables:
+        totals = noise(block, levels, many, rows) * sqrt(one.before[-1])
+        if one.known:
+            totals = totals - totals.mean(axis=0)
+        return {levels: run_sums(totals, run_starts(design.rows_below[depth]))}
+
+    if depth <= design.row_depth:
+        return replace(found, draws=draws_of_totals, drawn=rows)
+    if bins > MOST_COLUMNS:
+        return found
+    decoding = toeplitz(one.strategy.decoding, np.zeros(bins)) * sqrt(one.noise_variance)
+
     def draws(many: int, block: int) -> Tables:
-        drawn = noise(block, plan.tree.finest, many, rows * bins).reshape(rows, bins, many)
+        drawn = noise(block, levels, many, rows * bins).reshape(rows, bins, many)
         before = decoding @ drawn
         if one.known:  # the errors of totals that are public, shared by their rows
             known = before[:, -1].mean(axis=0) if one.known < 1 else before[:, -1]
-            before = (
-                before - one.pull[1:, None] * np.broadcast_to(known, before[:, -1].shape)[:, None]
-            )
-        if depth > design.row_depth:
-            return {levels: np.diff(before, axis=1, prepend=0.0).reshape(-1, many)}
-        return {levels: run_sums(before[:, -1], run_starts(design.rows_below[depth]))}
+            known = np.broadcast_to(known, before[:, -1].shape)
+            before = before - one.pull[1:, None] * known[:, None]
+        return {levels: np.diff(before, axis=1, prepend=0.0).reshape(-1, many)}
 
     return replace(found, draws=draws, drawn=rows * bins)
 

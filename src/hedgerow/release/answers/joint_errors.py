@@ -25,7 +25,7 @@ from hedgerow.limits import MOST_DRAWN
 from hedgerow.noise.bits import Stream, key_of
 from hedgerow.noise.mechanisms import Mechanism
 from hedgerow.plan.chain import chain_of
-from hedgerow.plan.cuboids import Summed
+from hedgerow.plan.cuboids import RunningSums
 from hedgerow.plan.plan import Plan
 from hedgerow.release.answers.measured_nodes import measured_nodes
 from hedgerow.release.answers.questions import answers_of
@@ -171,7 +171,7 @@ def cells_with_errors(content: Content, levels: Levels) -> CellsWithErrors:
     """
     plan, noise = content.plan, content.plan.design.carried_noise(levels)
     depth = plan.design.depth_of(levels)
-    if isinstance(plan.by_levels[levels], Summed):
+    if isinstance(plan.measure, RunningSums) and not plan.is_public(levels):
         raise ReleaseError(
             f"of {plan.tree.name_of(levels)} weighted running sums were measured, and joint "
             f"errors are not made from these; ask a release that measured counts"

@@ -306,7 +306,8 @@ def made(plan: Plan, estimator: Estimator) -> str:
     for levels in plan.measured:
         measured[plan.is_whole(levels)].append(shown(plan.label_of(levels)))
     below, whole = (_few(say, names) for names in measured.values())
-    which = say(f"release.made.{plan.design.noised}", whole=whole, below=below)
+    place = shown(plan.label_of(plan.levels[-2:][0]))
+    which = say(f"release.made.{plan.design.noised}", whole=whole, below=below, place=place)
     parts = [
         say(
             f"release.made.{plan.design.key}",
