@@ -27,7 +27,7 @@ areas = "areas.csv"
 shapes = {}
 shapes_key = "town"
 [privacy]
-rho = 1
+rho = "1/20"
 """
 
 
