@@ -12,11 +12,13 @@ that differ in their seed alone one in `SEEDS`, of a test with the marker `sweep
 and of one that attacks, kills or damages what it tries, by its place (`HOSTILE`), one in `ATTACKS`.
 """
 
+import gc
 import hashlib
 import os
 import re
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hedgerow")
+gc.disable()  # until all tests are collected: none of them is garbage
 # Nor numbers found in the modules that happen to be imported so far: the order of tests decides.
 setattr(providers, "_get_local_constants", Constants)  # noqa: B010 - a private name
 
@@ -143,6 +146,7 @@ And whatever else takes many seconds; a folder or a file.
 """
 
 
+@cache
 def is_in(path, places):
     """Whether a file is one of some places, or in a folder of them."""
     if not path.is_relative_to(HERE):
@@ -209,6 +213,19 @@ def pytest_collection_modifyitems(config, items):
         if is_in(item.path, SLOW):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    gc.freeze()  # nor will any be, and looking through them takes long
+    gc.enable()
+
+
+def pytest_make_parametrize_id(val):
+    """Name what is very long by its beginning: workers send each other the names of all tests."""
+    if isinstance(val, str | bytes) and len(val) > 1000:
+        return f"{val[:50]!a} and {len(val) - 50} more"
+    return None
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # or modules warn of what they leave
 
 
 def name_of(item):
@@ -284,7 +301,7 @@ def few_budgets(monkeypatch):
     """Planning pages have few budgets, which are soon computed."""
     monkeypatch.setattr(points, "MANTISSAS", ("1",))
     monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
-    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "2"))  # narrow noise takes long
+    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "1"))  # narrow noise takes long
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 import typer.main
@@ -28,7 +29,6 @@ hedgerow_command.main()
 """
 COMMAND = "import sys, hedgerow_command; sys.argv[:] = {words}; hedgerow_command.main()"
 HEAVY = ["numba", "scipy", "numpy", "duckdb", "polars", "pyarrow", "hedgerow.cli"]
-WHOLE = "import sys, hedgerow.cli; sys.argv[:] = {words}; hedgerow.cli.main()"
 
 
 def interrupted(before, seconds):
@@ -52,6 +52,7 @@ def test_ctrl_c_while_the_package_is_imported_ends_in_one_line(before, seconds, 
     assert interrupted(before, seconds) == ends
 
 
+@cache
 def ran(code, words, width=80):
     """The exit code, standard output and standard error of a process."""
     process = [sys.executable, "-c", code.format(words=["hedgerow", *words])]
@@ -61,18 +62,31 @@ def ran(code, words, width=80):
 
 
 def test_the_command_runs():
-    code, out, _ = ran(COMMAND, ["--version"])
+    code, out, _ = ran(COMMAND, ("--version",))
     assert (code, out.split()[0]) == (0, "hedgerow")
 
 
+@pytest.fixture
+def whole(monkeypatch, capsys):
+    """Run what knows all commands, in this process, which has loaded it."""
+
+    def run(words, width=80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr(sys, "argv", ["hedgerow"])  # the name that help gives it
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
+        return (cli.run(words), *capsys.readouterr())
+
+    return run
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_the_overview_is_the_help_of_all_commands_together(width):
-    assert ran(COMMAND, ["--help"], width) == ran(WHOLE, ["--help"], width)
+def test_the_overview_is_the_help_of_all_commands_together(whole, width):
+    assert ran(COMMAND, ("--help",), width) == whole(["--help"], width)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["ledger", "--help"]])
-def test_no_summary_is_cut_at_80_columns(words):
-    code, shown, _ = ran(WHOLE, words)
+@pytest.mark.parametrize("words", [("--help",), ("ledger", "--help")])
+def test_no_summary_is_cut_at_80_columns(whole, words):
+    code, shown, _ = whole(words)
     summaries = shown.split("Commands:\n")[1].splitlines()
     assert code == 0
     assert len(summaries) > 1
@@ -87,15 +101,15 @@ def test_the_overview_knows_the_first_paragraph_of_each_command():
 
 
 def test_without_words_the_overview_is_shown_as_an_error():
-    _, overview_, _ = ran(COMMAND, ["--help"])
-    assert ran(COMMAND, []) == (2, "", overview_)
+    _, overview_, _ = ran(COMMAND, ("--help",))
+    assert ran(COMMAND, ()) == (2, "", overview_)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"]])
-def test_neither_help_nor_version_loads_what_the_commands_need(words):
-    assert "hedgerow 0" in ran(COMMAND, ["--version"])[1]
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_neither_help_nor_version_loads_what_the_commands_need(whole, words):
+    assert "hedgerow 0" in ran(COMMAND, ("--version",))[1]
     heavy = "".join(f"sys.modules[{name!r}] = None\n" for name in HEAVY)
-    assert ran(f"import sys\n{heavy}{COMMAND}", words) == ran(WHOLE, words)
+    assert ran(f"import sys\n{heavy}{COMMAND}", words) == whole(words)
 
 
 def test_the_package_is_imported_without_what_it_loads_on_first_use():

@@ -103,9 +103,9 @@ def test_the_page_says_nothing_of_where_the_table_lies_or_how_it_is_read(folder,
 
 def test_as_many_releases_fit_as_the_page_says_and_not_one_more(folder, capsys):
     """Against charges to a real ledger, until it refuses one."""
-    text = FILE.replace('epsilon = "1"\ndelta = "1e-8"', 'rho = "1/7"') + LEDGER
+    text = FILE.replace('epsilon = "1"\ndelta = "1e-8"', 'rho = "1/70"') + LEDGER
     (folder / "release.toml").write_text(text, encoding="utf-8")
-    assert cli.run(["ledger", "open", "release.toml", "--rho", "4/7"]) == 0
+    assert cli.run(["ledger", "open", "release.toml", "--rho", "4/70"]) == 0
     spec = ReleaseSpec(Path("release.toml"))
     plan, ledger = spec.plan(spec.tree()), Ledger(spec.ledger_path)
     account = ledger.account(spec.dataset, plan.protection)

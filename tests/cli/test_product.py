@@ -30,7 +30,7 @@ lists = ["hhgq.csv", "votingage.csv", "race.csv"]
 [workload]
 cuboids = "{}"
 [privacy]
-rho = 1
+rho = "1/20"
 """
 PERSON = ["hhgq", "votingage", "group", "hispanic", "cenrace"]
 

@@ -97,7 +97,7 @@ FILES = {
 SPEC = {
     "table": {"source": "table.csv", "count": "n"},
     "axis": [{"name": "place", "levels": ["town"], "areas": "places.csv"}],
-    "privacy": {"rho": 1},
+    "privacy": {"rho": "1/20"},
     "output": {"directory": "out"},
 }
 
@@ -123,7 +123,7 @@ def with_unit(value):
 
 def public_total():
     """Under replace neighbours the number of records is public, and too large; no cell is told."""
-    spec = {**SPEC, "privacy": {"rho": 1, "neighbours": "replace"}}
+    spec = {**SPEC, "privacy": {"rho": "1/20", "neighbours": "replace"}}
     return spec, changed("n", str(2**40))
 
 

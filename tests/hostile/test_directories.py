@@ -293,7 +293,7 @@ def test_a_release_file_with_a_forged_name_is_told_of_in_one_line(tmp_path):
     spec = {
         "table": {"source": "table.parquet", "count": "n"},
         "axis": [{"name": "place", "levels": [word], "areas": "areas.parquet"}],
-        "privacy": {"rho": 1},
+        "privacy": {"rho": "1/20"},
     }
     (tmp_path / "release.toml").write_text(toml(spec))
     for command in ("plan", "release"):

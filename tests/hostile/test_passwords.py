@@ -52,7 +52,7 @@ def test_a_mistyped_address_shows_no_password(tmp_path, address):
     spec = {
         "table": {"source": address, "count": "n"},
         "axis": [{"name": "place", "levels": ["town"], "areas": "places.csv"}],
-        "privacy": {"rho": 1},
+        "privacy": {"rho": "1/20"},
         "output": {"directory": "out"},
     }
     listed = {**spec, "axis": [{**spec["axis"][0], "areas": address}]}

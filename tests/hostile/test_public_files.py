@@ -25,7 +25,7 @@ SPEC = {
         {"name": "kind", "levels": ["kind"], "areas": "kinds.parquet", "attribute": True},
     ],
     "workload": {"cuboids": "cube"},
-    "privacy": {"neighbours": "replace", "rho": 1},
+    "privacy": {"neighbours": "replace", "rho": "1/20"},
 }
 LARGE = 10_000_000
 

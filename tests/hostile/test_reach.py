@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("reach")]
 def spec(source: str, role: str) -> bytes:
     """A release file that names a public file in one role."""
     axis = {"name": "place", "levels": ["county", "town"], "areas": "areas.csv"}
-    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": 1}}
+    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": "1/20"}}
     if role == "prior":
         prior = {"source": source, "public": True}
         whole["allocation"] = {"method": "optimal", "prior": prior}
@@ -63,7 +63,7 @@ def released(folder: Path) -> Path:
     """A release of towns, made before anything is traced."""
     folder.mkdir()
     axis = {"name": "place", "levels": ["town"], "areas": "areas.csv"}
-    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": 1}}
+    whole = {"table": {"source": "people.csv"}, "axis": [axis], "privacy": {"rho": "1/20"}}
     whole["estimate"] = {"method": "euclidean", "measure": "all"}
     (folder / "areas.csv").write_bytes(csv({"town": disguises.TOWNS}))
     (folder / "people.csv").write_bytes(csv({"town": disguises.TOWNS}))

@@ -27,7 +27,7 @@ areas = "areas.csv"
 shapes = {}
 shapes_key = "town"
 [privacy]
-rho = 1
+rho = "1/20"
 """
 
 
@@ -183,7 +183,7 @@ def test_json_nested_without_end_is_refused(tmp_path):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_bytes_of_nonsense_end_in_a_plan_or_in_one_sentence(tmp_path, data):

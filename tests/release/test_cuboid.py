@@ -54,9 +54,9 @@ def truth(counts):
 
 
 def test_intervals_of_sums_hold_as_often_as_they_say(counts):
-    """400 releases: 95 % within 4 standard errors of the mean over independent releases."""
+    """200 releases: 95 % within 4 standard errors of the mean over independent releases."""
     exact, held, errors, z = truth(counts), [], [], []
-    for seed in range(400):
+    for seed in range(200):
         found = cuboid_errors(made(counts, seed=seed).content, ORIGIN, Confidence())
         low, high = found["low"].to_numpy(), found["high"].to_numpy()
         held.append(((low <= exact) & (exact <= high)).mean())

@@ -26,7 +26,7 @@ levels = ["state", "sa2"]
 columns = ["w_state", "w_sa2"]
 areas = "areas.csv"
 [privacy]
-rho = 5
+rho = "1/20"
 """
 DESCRIBE = '''
 [describe]

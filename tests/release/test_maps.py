@@ -24,7 +24,7 @@ levels = ["county", "town"]
 areas = "areas.csv"
 {}
 [privacy]
-rho = 5
+rho = "1/20"
 """
 
 

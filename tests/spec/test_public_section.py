@@ -23,7 +23,7 @@ attribute = {attribute}
 [workload]
 cuboids = "{cuboids}"
 [privacy]
-rho = 1
+rho = "1/20"
 {public}
 """
 BOTH = """
@@ -66,7 +66,7 @@ def test_a_file_has_the_facts_that_python_has(written, tmp_path):
     assert rule == Zeros({"kind": ["prison"]})
     assert rows.frame.rows() == [("A1", "home", 0), ("B1", "nursing", 2)]
     table = hr.PublicTable(tmp_path / "facilities.csv", zeros="unlisted", at_least="people")
-    made = hr.make_plan(plan.tree, budget=hr.Rho(1), workload=hr.Cube(), public=[rule, table])
+    made = hr.make_plan(plan.tree, budget=hr.Rho("1/20"), workload=hr.Cube(), public=[rule, table])
     assert made.hash == plan.hash
     assert (plan.constraints.open_cells, plan.constraints.least) == (2, 2)
 

@@ -27,7 +27,7 @@ TREE = Tree(
         for name, codes in (("x", "abcd"), ("y", "01"))
     ]
 )
-few = settings(deadline=None, max_examples=15)
+few = settings(deadline=None, max_examples=10)
 SCHEMA = {"x": pl.String, "y": pl.String, "who": pl.String}
 records = st.lists(st.tuples(*map(st.sampled_from, ["abcd", "01", "uvw"])))
 

@@ -44,7 +44,7 @@ def test_rows_become_counts_in_tree_order(monkeypatch, seed, memory):
 
 
 def test_a_tree_of_several_words_is_in_order_too():
-    axes = [fixed_axis(n, *[2] * 20, columns=[f"{n}{k}" for k in range(20)]) for n in "ab"]
+    axes = [fixed_axis(n, *[2] * 10, columns=[f"{n}{k}" for k in range(10)]) for n in "abkl"]
     tree = Tree([*axes, *(fixed_axis(n, 8, columns=[n]) for n in "cdefghij")])
     table, expected = random_table(np.random.default_rng(0), tree, 300)
     assert len(ordered.leaf_words(tree, 0)) > 1

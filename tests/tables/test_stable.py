@@ -97,7 +97,7 @@ def one_more(given_rows, code, *, into):
 more = st.tuples(st.integers(0, 3), st.none() | st.integers(0, 11))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows, more, st.booleans())
 def test_a_record_more_changes_one_count_of_each_depth_by_one_at_most(some, added, grouped):
     after = one_more(some, added[0], into=added[1])
@@ -108,7 +108,7 @@ def test_a_record_more_changes_one_count_of_each_depth_by_one_at_most(some, adde
     assert_stable(*tables, range(TREE.depth + 1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows, more)
 def test_leaves_from_anywhere_are_stable(some, added):
     def made(given_rows):
@@ -199,7 +199,7 @@ def test_the_tree_of_these_tests_is_cut():
     assert on_executors([(0, 1)], [])[2] == 1 < TREE.depth
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows, more, splits, splits)
 def test_the_top_is_that_of_the_local_engine_however_rows_are_shared_out(some, added, one, other):
     after = one_more(some, added[0], into=added[1])

@@ -69,7 +69,7 @@ KINDS = {
                                            Invariant("home", "region")),
     "cube of one axis, total public": (CHAIN, Cube(), All(), REPLACE, DiscreteGaussian),
 }  # fmt: skip
-POINTS = 100  # of each kind
+POINTS = 30  # of each kind
 
 
 def random_shares(drawn, number):
