@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from hedgerow.privacy.accountant import lattice
-from hedgerow.privacy.accountant.lattice import atoms, tradeoff, tradeoff_bounds
+from hedgerow.privacy.accountant.lattice import tradeoff, tradeoff_bounds
+from hedgerow.privacy.accountant.lattice_masses import infinite
+from studies.su.census import halfway
 from tests.privacy import oracles_loss
 from tests.privacy.losses import SMALL, gaussian, laplace, pair
 
@@ -106,8 +108,8 @@ def test_the_curve_is_its_own_inverse(losses, alpha):
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.1, 2.3])
 def test_delta_is_the_largest_gap_above_a_line_of_slope_minus_e_to_the_epsilon(losses, epsilon):
     """δ(ε) = 1 - min_α (T(α) + e^ε α), attained at the knot of the first atom above ε."""
-    law = atoms(losses)
-    at_knot = float(law.other_masses[law.losses > epsilon].sum())
+    places, _, other_masses = halfway(losses)
+    at_knot = float(other_masses[places > epsilon].sum())
     delta = lattice.delta(losses, epsilon)
     for alpha in (at_knot, at_knot * 0.9, at_knot * 1.1, 0.001, 0.5):
         gap = 1 - tradeoff(losses, alpha) - math.exp(epsilon) * alpha
@@ -117,11 +119,12 @@ def test_delta_is_the_largest_gap_above_a_line_of_slope_minus_e_to_the_epsilon(l
 
 
 def test_the_atoms_are_two_laws():
-    law = atoms(MIXTURE)
-    assert law.infinite == pytest.approx(1 - 0.999**2, rel=1e-12)
-    assert law.masses.sum() + law.infinite == pytest.approx(1, abs=1e-12)
-    assert law.other_masses.sum() + law.infinite == pytest.approx(1, abs=1e-12)
-    assert law.masses[law.losses > 0.5].sum() > law.other_masses[law.losses > 0.5].sum()
+    places, masses, other_masses = halfway(MIXTURE)
+    beyond = infinite(MIXTURE)
+    assert beyond == pytest.approx(1 - 0.999**2, rel=1e-12)
+    assert masses.sum() + beyond == pytest.approx(1, abs=1e-12)
+    assert other_masses.sum() + beyond == pytest.approx(1, abs=1e-12)
+    assert masses[places > 0.5].sum() > other_masses[places > 0.5].sum()
 
 
 def test_the_ends_of_the_curve():

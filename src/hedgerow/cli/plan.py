@@ -339,12 +339,14 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
 
 def _cut_errors(made: Plan) -> str:
     """Return how far off counts below an edge are, and would be if others were measured."""
-    tree, place = made.tree, places_of(made.tree)
+    tree = made.tree
+    place = places_of(made.tree)
     is_known = made.is_chain and not isinstance(made.measure, Survivors)
     if place is None or not is_known or made.public_depth > place:
         return ""
     of_place = f", of one {tree.cuboid_name(place)}" if place else ""
-    error, other = mean_cut_variance(made) ** 0.5, measured_otherwise(made)
+    error = mean_cut_variance(made) ** 0.5
+    other = measured_otherwise(made)
     told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
     if other is None:
         return f"{told}."

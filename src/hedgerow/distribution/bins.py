@@ -30,14 +30,16 @@ def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
         else (pl.Series([f"{edge:.17g}" for edge in ranges.edges.tolist()]))
     )
     clamps = ranges.out_of_bounds == "clamp"
-    lower, upper = texts[:-1], texts[1:]
+    lower = texts[:-1]
+    upper = texts[1:]
     if clamps:
         lower = pl.concat([lower[:1] + OR_LESS, lower[1:]])
     upper = pl.concat([upper[:-1] + ")", upper[-1:] + (OR_MORE if clamps else "") + "]"])
     labels = []
     for number, level in enumerate(axis.labels, start=1):
         start = axis.descendant_start(number, axis.depth)
-        low, high = lower.gather(start[:-1]), upper.gather(start[1:] - 1)
+        low = lower.gather(start[:-1])
+        high = upper.gather(start[1:] - 1)
         labels.append((level + " [" + low + ", " + high).alias(level.name))
     return replace(axis, labels=tuple(labels))
 
@@ -50,7 +52,7 @@ def ranges_of(axis: Axis) -> Ranges:
 
 def numeric_axes(axes: Sequence[Axis]) -> dict[str, Ranges]:
     """Return the ranges of the axes that are numeric columns, by their names."""
-    found = dict[str, Ranges]()
+    found = {}
     for axis in axes:
         with suppress(TableError):
             found[axis.name] = ranges_of(axis)

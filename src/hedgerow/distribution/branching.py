@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Sizes
+from hedgerow.arrays import Sizes, float64
 from hedgerow.declared import Rational, Whole, frozen
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching_search import Costs, best_order
@@ -144,7 +144,7 @@ def costs_of(mechanism: type[Mechanism], objective: Objective) -> Costs:
     """Return what the kernels need to know about mechanism and objective."""
     check_mechanism(mechanism)
     ranks = objective.ranks if isinstance(objective, Quantiles) else ()
-    quantiles = np.array([float(rank) for rank in ranks], dtype=np.float64)
+    quantiles = float64([float(rank) for rank in ranks])
     return Costs(mechanism.price.power, isinstance(objective, AllRanges), quantiles)
 
 

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Sizes
+from hedgerow.arrays import Float64, Int64, Sizes, int64
 from hedgerow.declared import frozen
 from hedgerow.kernels import kernel
 
@@ -187,8 +187,9 @@ class Costs:
 
     def error(self, branching: Factors) -> tuple[float, Float64]:
         """Return the least mean squared error of a tree, and the shares that reach it."""
-        factors = np.array(branching, dtype=np.int64)
-        coefficients, shares = np.empty(len(factors)), np.empty(len(factors))
+        factors = int64(branching)
+        coefficients = np.empty(len(factors))
+        shares = np.empty(len(factors))
         level_coefficients(factors, self.ranges, self.quantiles, coefficients)
         error = best_shares(factors, coefficients, self.power, shares)
         return float(error), shares

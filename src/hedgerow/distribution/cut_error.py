@@ -23,6 +23,7 @@ from hedgerow.arrays import (
     FloatPair,
     Int64,
     IntArrays,
+    float64,
     run_numbers,
     run_sums,
     sums_before,
@@ -87,7 +88,8 @@ class CutError:
         before, part = before[::-1], np.ones(1)
         for start, sums in zip(family_start, before, strict=True):
             part, _ = distribute_down(part, 0.0, np.zeros(int(start[-1])), np.diff(sums), start)
-        fraction, whole = sums_before(part), float(before[0][-1])
+        fraction = sums_before(part)
+        whole = float(before[0][-1])
         own = whole if total == inf else total * whole / (total + whole)
         return cls(tuple(family_start), tuple(before), fraction, own)
 
@@ -118,13 +120,15 @@ class CutError:
     def _given_total(self, first: Int64, last: Int64) -> Float64:
         """Return what `between` is if the total is known."""
         end = self.leaves - 1
-        low, high = np.minimum(first, end), np.minimum(last, end)
-        low_weight = (first == self.leaves).astype(np.float64)
-        high_weight = (last == self.leaves).astype(np.float64)
+        low = np.minimum(first, end)
+        high = np.minimum(last, end)
+        low_weight = float64(first == self.leaves)
+        high_weight = float64(last == self.leaves)
         result = np.zeros(first.shape)
         for start, before in zip(self.family_start[::-1], self.before[::-1], strict=True):
             parent = run_numbers(start)
-            family, other = parent[low], parent[high]
+            family = parent[low]
+            other = parent[high]
             sums = np.diff(before[start])
             low_sum, low_square = _weighed(before, start[family], low, low_weight)
             high_sum, high_square = _weighed(before, start[other], high, high_weight)
@@ -138,10 +142,14 @@ class CutError:
             )
             together = family == other
             result += low_square + high_square - np.where(together, 2 * shared, 0.0)
-            low_part, high_part = low_sum / sums[family], high_sum / sums[other]
+            low_part = low_sum / sums[family]
+            high_part = high_sum / sums[other]
             apart = low_part * low_sum + high_part * high_sum
             result -= np.where(together, (high_sum - low_sum) ** 2 / sums[family], apart)
-            low, high, low_weight, high_weight = family, other, low_part, high_part
+            low = family
+            high = other
+            low_weight = low_part
+            high_weight = high_part
         return np.maximum(result, 0.0)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hedgerow.arrays import float64
 from hedgerow.declared import frozen
 from hedgerow.distribution.bins import coded_axis, numeric_axes, ranges_of
 from hedgerow.distribution.branching import (
@@ -66,7 +67,8 @@ class ForDistribution:
     objective: Objective = field(default_factory=Cdf)
 
     def __post_init__(self) -> None:
-        fitting, kinds = "Cdf(), AllRanges() or Quantiles([…])", (Cdf, AllRanges, Quantiles)
+        fitting = "Cdf(), AllRanges() or Quantiles([…])"
+        kinds = (Cdf, AllRanges, Quantiles)
         check_type("an objective", self.objective, kinds, fitting, PlanError)
 
     def design(self, bins: int, mechanism: type[Mechanism]) -> Design:
@@ -106,17 +108,19 @@ class ForDistribution:
         if problem.depths[0] > 0:
             return design.shares
         # the share of the total that minimises the mean variance of the cumulative counts
-        power, norm = problem.mechanism.price.power, norm_of(problem.mechanism.price)
+        power = problem.mechanism.price.power
+        norm = norm_of(problem.mechanism.price)
         changes = [problem.neighbours.changes(t) for t in (0, 1)]
         total, below_level = (max(map(norm, each)) for each in changes)
         own = float(total / below_level) ** power
         variances = [float(share) ** -power for share in design.shares]
         error = CutError.of_tree(axis.child_start, variances, np.inf)
         given_total = float(error.cuts()[1:].mean())
-        carried, below = float((error.fraction[1:] ** 2).mean()), error.total_variance
+        carried = float((error.fraction[1:] ** 2).mean())
+        below = error.total_variance
         roots = [Fraction(n, HUNDREDTHS) for n in range(HUNDREDTHS)]
         parts = [float(worst_part([root, 1 - root], changes, norm)) for root in roots]
-        r = np.array(roots, dtype=np.float64)
+        r = float64(roots)
         rest = (1 - r) ** power
         mean = given_total / rest + carried / (r**power / own + rest / below)
         root = roots[int(np.argmin(mean * np.array(parts) ** power))]
@@ -218,7 +222,8 @@ def cumulative_error(plan: Plan) -> CutError | Decoded:
         max(plan.noise[k].noise_variance, SMALLEST_VARIANCE) if k in plan.noise else inf
         for k in plan.levels
     ]
-    axis, above = plan.tree.axes[plan.tree.steps[-1][0]], places_of(plan.tree)
+    axis = plan.tree.axes[plan.tree.steps[-1][0]]
+    above = places_of(plan.tree)
     if above:
         error = CutError.of_tree(axis.child_start, variances[above + 1 :], inf)
         return replace(error, total_variance=plan.design.mean_variance(plan.levels[above]))
@@ -247,7 +252,8 @@ def measured_otherwise(plan: Plan) -> Plan | None:
     tree, (last, _) = plan.tree, plan.tree.steps[-1]
     if not (plan.is_chain and places_of(tree)) or isinstance(plan.measure, Survivors):
         return None
-    ranges, sums = ranges_of(tree.axes[last]), isinstance(plan.measure, RunningSums)
+    ranges = ranges_of(tree.axes[last])
+    sums = isinstance(plan.measure, RunningSums)
     axes = list(tree.axes)
     axes[last] = numeric_axis(
         ranges,

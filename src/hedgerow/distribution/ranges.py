@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from hedgerow.arrays import Float64, Int32, Sizes, rises
+from hedgerow.arrays import Float64, Int32, Sizes, float64, int32, rises
 from hedgerow.declared import Whole
 from hedgerow.errors import TableError, check_type, kind_of, outside_limits
 from hedgerow.limits import MOST_BINS
@@ -153,7 +153,7 @@ class Ranges:
                 "out_of_bounds = 'clamp' to move them to the nearest bound",
             )
         bins = np.searchsorted(self.edges, numbers, side="right") - 1
-        return np.clip(bins, 0, self.bins - 1).astype(np.int32)
+        return int32(np.clip(bins, 0, self.bins - 1))
 
     def outside(self, values: ArrayLike) -> int:
         """Return how many values are outside the bounds. Confidential."""
@@ -183,7 +183,9 @@ class Ranges:
         widths = self._widths(factors)
         digits = len(str(self.bins - 1))
         levels = tuple(["bin" if width == 1 else f"bins_{width}" for width in widths])
-        labels, child_start, upper = [], [], 1
+        labels = []
+        child_start = []
+        upper = 1
         for level, width, n in zip(levels, widths, factors, strict=True):
             size = -(-self.bins // width)
             first = pl.Series(level, np.arange(size, dtype=np.int64) * width)
@@ -218,7 +220,7 @@ class Ranges:
 def _as_edges(name: str, edges: ArrayLike | list[Bound]) -> Float64:
     """Return a private copy that nobody can change."""
     try:
-        numbers = np.array(edges, dtype=np.float64)
+        numbers = float64(edges)
     except (TypeError, ValueError, OverflowError) as error:
         raise TableError(f"range {name!r}: bounds and edges must be numbers") from error
     if numbers.ndim != 1:
@@ -240,7 +242,8 @@ def _equal_edges(low: Fraction, high: Fraction, bins: int) -> Float64:
     Python rounds a quotient of whole numbers exactly; doubles do if both are below 2^53.
     """
     below = bins * low.denominator * high.denominator
-    start, step = int(low * below), int((high - low) * below) // bins
+    start = int(low * below)
+    step = int((high - low) * below) // bins
     shared = gcd(start, step, below)
     start, step, below = start // shared, step // shared, below // shared
     if max(abs(start), abs(start + bins * step), below) < WHOLE_DOUBLES:
@@ -255,11 +258,11 @@ def _as_numbers(name: str, values: Any) -> Float64:
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
         whole = values.dtype.kind in "iuf"
-        values = np.ma.filled(values.astype(np.float64), np.nan) if whole else None
+        values = np.ma.filled(float64(values), np.nan) if whole else None
     try:
         array = np.asarray(values)
         whole = array.dtype.kind in "iuf" or array.size == 0
-        numbers = array.astype(np.float64) if whole else None
+        numbers = float64(array) if whole else None
     except (TypeError, ValueError):
         numbers = None
     if numbers is None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Float64, Int64, int64_zeros, sums_before
+from hedgerow.arrays import Array, Float64, Int64, float64, int64, int64_zeros, sums_before
 from hedgerow.errors import EstimateError
 from hedgerow.kernels import kernel
 from hedgerow.limits import MOST_SUMMED_BINS
@@ -67,7 +67,7 @@ class Strategy:
     def decoding(self) -> Float64:
         """float64 (K): g, from sums to cumulative counts."""
         inverse = np.zeros(self.bins)
-        _inverse(self.weights.astype(np.float64), inverse)
+        _inverse(float64(self.weights), inverse)
         return np.cumsum(inverse)
 
     @cached_property
@@ -97,7 +97,7 @@ def _strategy(bins: int) -> Strategy:
     scale = 1 << (isqrt(1024 * bins - 1)).bit_length()
     k = np.arange(1, bins)
     real = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))  # C(2k, k)/4^k
-    return Strategy(scale, np.rint(real * scale).astype(np.int64))
+    return Strategy(scale, int64(np.rint(real * scale)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Decoded:
         """
         self.strategy.check_length(noisy)
         cumulative = np.zeros(noisy.shape)
-        _convolve(self.strategy.decoding, noisy.astype(np.float64), cumulative)
+        _convolve(self.strategy.decoding, float64(noisy), cumulative)
         return np.pad(cumulative, ((0, 0), (1, 0)))
 
     def given_totals(self, cumulative: Float64, totals: Array) -> Float64:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, Levels, run_starts, run_sums
+from hedgerow.arrays import Codes, Float64, Int64, Levels, float64, run_starts, run_sums
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError, PlanError
 from hedgerow.estimate.estimator import Estimator
@@ -120,8 +120,10 @@ class PlannedChain(Design):
     @cached_property
     def outline(self) -> Outline:
         """What a pass needs to know."""
-        tree, first = self.tree, max(self.public_depth, 0)
-        cut, last = first, max(self.measured, default=first)
+        tree = self.tree
+        first = max(self.public_depth, 0)
+        cut = first
+        last = max(self.measured, default=first)
         if tree.leaves > (UNCUT_LEAVES_OF_ALL if self.everything else UNCUT_LEAVES):
             possible = range(first, last) if self.everything else sorted(self.measured - {last})
             cut = next((t for t in possible if tree.nodes(t) >= MIN_JOBS), first)
@@ -150,7 +152,8 @@ class PlannedChain(Design):
         unknown = [0.0 if v == 0 else math.inf for v in own]
         if self.tree.leaves > MOST_LEAVES_FORECAST or len(self.tree.axes) > MOST_AXES_OF_SHAPES:
             return unknown, unknown
-        shapes, variances = Shapes.of(self.tree), list[Sequence[float]]()
+        shapes = Shapes.of(self.tree)
+        variances = []
         for function in (mean_variances, largest_variances):
             try:
                 variances.append(function(shapes, own, combine=self.everything).tolist())
@@ -182,7 +185,8 @@ class PlannedChain(Design):
         source = sum(self.plan.repeats.get(levels, levels))  # whose estimates it has
         if source <= self.public_depth:
             return PUBLIC
-        pruned, own = isinstance(self.plan.measure, Survivors), self.depths[source]
+        pruned = isinstance(self.plan.measure, Survivors)
+        own = self.depths[source]
         if isinstance(own, Measured):
             return CarriedNoise(own.mechanism, raw=pruned)
         if pruned:
@@ -249,7 +253,8 @@ class PlannedChain(Design):
 
     def laid_out(self, levels: Levels, alive: Mapping[Levels, int]) -> int:
         """Return how many nodes, or children of survivors, are measured."""
-        nodes, by_levels = self.tree.cells(levels), self.plan.by_levels
+        nodes = self.tree.cells(levels)
+        by_levels = self.plan.by_levels
         above = [k for k in alive if not isinstance(by_levels[k], Unmeasured)]
         if self.everything or not above:
             return nodes
@@ -264,9 +269,11 @@ class PlannedChain(Design):
     @property
     def bytes_held(self) -> int:
         """The memory of the largest family, or job where all nodes are measured."""
-        held, cut = self.widest, self.cut
+        held = self.widest
+        cut = self.cut
         if self.everything:
-            below, roots = range(cut + 1, self.tree.depth + 1), self.tree.nodes(cut)
+            below = range(cut + 1, self.tree.depth + 1)
+            roots = self.tree.nodes(cut)
             held = max(held, sum(-(-self.tree.nodes(depth) // roots) for depth in below))
         return held * BYTES_A_CELL
 
@@ -305,7 +312,8 @@ class PlannedSums(PlannedChain):
 
     def of_rows(self, rows: Int64) -> Decoded:
         """Return the errors of the counts of so many rows added up, by place: int64 (places)."""
-        one, many = self.decoded, rows[:, None].astype(np.float64)
+        one = self.decoded
+        many = float64(rows[:, None])
         # all rows of a public total are known to the last digit
         of_total = 0 <= self.public_depth < self.row_depth
         known = many * (many / self.tree.nodes(self.row_depth)) if of_total else many * one.known
@@ -326,7 +334,8 @@ class PlannedSums(PlannedChain):
 
     def variances_at(self, levels: Levels) -> Float64:
         """Return the variances of the estimates of a depth: float64 (nodes in tree order)."""
-        depth, one = sum(levels), self.decoded
+        depth = sum(levels)
+        one = self.decoded
         if depth > self.row_depth:
             return np.tile(one.leaves, self.tree.nodes(self.row_depth))
         if depth <= self.public_depth:
@@ -385,14 +394,9 @@ class PlannedSums(PlannedChain):
         return CarriedNoise(self.noise, measured=False, sums=True, steps=steps)
 
     @property
-    def bytes_held(self) -> int:
-        """The memory of all rows."""
-        return self.tree.leaves * BYTES_A_CELL
-
-    def bytes_at_once(self, expected: Work) -> int:
-        """Return the same."""
-        del expected
-        return self.bytes_held
+    def widest(self) -> int:
+        """The bins of all rows."""
+        return self.tree.leaves
 
     @property
     def memory_words(self) -> str:

@@ -246,7 +246,8 @@ def measurable(
     tells nothing new: the coarsest with its cells is measured.
     """
     every = workload.cuboids(tree)
-    exact, again = public_cuboid(tree, workload, neighbours, invariants), repeated(tree, every)
+    exact = public_cuboid(tree, workload, neighbours, invariants)
+    again = repeated(tree, every)
     named = {again.get(levels, levels) for levels in workload.named(tree)}
     return [levels for levels in every if levels in named and not is_within(levels, exact)]
 
@@ -354,7 +355,8 @@ def check_running_sums(
         public: the finest one that is public.
     """
     rule, (last, level) = 'measure = "running-sums" ', tree.steps[-1]
-    rows, bins = tree.chain[-2], tree.axes[last].size(level)
+    rows = tree.chain[-2]
+    bins = tree.axes[last].size(level)
     name = tree.axes[last].name
     try:
         edges_of(tree.axes[last])

@@ -325,7 +325,8 @@ class Plan:
         """Return what one unit changes of the measurements of a cuboid, in each case."""
         if not isinstance(self.measure, RunningSums):
             return self.neighbours.changes(sum(levels))
-        column, distance = self.strategy.column_squared, self.strategy.distance_squared
+        column = self.strategy.column_squared
+        distance = self.strategy.distance_squared
         rows = self.tree.chain[-2]
         if self.tree.cells(rows) > 1 and self.public != rows:
             distance = 2 * column  # a record may move to another row, which shares no sum with it
@@ -346,9 +347,11 @@ class Plan:
         to more, the whole costs the budget, and shares say how cuboids compare.
         """
         guarantee = self.guarantee
-        whole, each = guarantee.pure_epsilon, [use.pure_epsilon for use in guarantee.uses]
+        whole = guarantee.pure_epsilon
+        each = [use.pure_epsilon for use in guarantee.uses]
         if whole is None:
-            whole, each = guarantee.rho, [use.rho for use in guarantee.uses]
+            whole = guarantee.rho
+            each = [use.rho for use in guarantee.uses]
         return sum((cost for cost in each if cost is not None), Fraction(0)) / (whole or 1)
 
     @cached_property

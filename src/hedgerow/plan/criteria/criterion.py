@@ -222,7 +222,8 @@ class Criterion:
     def __post_init__(self) -> None:
         check_type("the cuboid of a criterion", self.cuboid, str, 'a name: "county"', PlanError)
         check_prior(self.sizes)
-        kinds, fitting = (Mapping, type(None)), '{"town": ["a", …], "clinic": ["p", …]}'
+        kinds = (Mapping, type(None))
+        fitting = '{"town": ["a", …], "clinic": ["p", …]}'
         check_type("the areas of a criterion", self.areas, kinds, fitting, PlanError)
         for codes in (self.areas or {}).values():
             if not all(isinstance(code, str) for code in codes):
@@ -284,7 +285,9 @@ class Criterion:
             PlanError: no such cuboid or axis, or one that areas or quantiles take.
             TableError: no such areas, or an axis without bins.
         """
-        own, within, taken = self.levels(tree), self.within, list[tuple[int, int]]()
+        own = self.levels(tree)
+        within = self.within
+        taken = []
         if (areas := self.lookup(tree)) is not None:
             taken.append((areas.axis, areas.level))
         if isinstance(within, OfQuantile):

@@ -100,7 +100,8 @@ def items_of(
         counts: float64 (cells): their sizes, records, for bounds that need them.
         total: of all sizes, for a bound that is a part of it.
     """
-    within, amount = criterion.within, float(criterion.amount)
+    within = criterion.within
+    amount = float(criterion.amount)
     codes = cell_codes(tree, table, numbers)
 
     def sums_by(levels: Levels, areas: Lookup | None) -> Forms:
@@ -108,7 +109,8 @@ def items_of(
         places = np.arange(len(numbers))
         number = cell_numbers(tree, levels, cells_above(tree, levels, table, codes))
         if areas is not None:
-            axis, own = tree.axes[areas.axis], table[areas.axis]
+            axis = tree.axes[areas.axis]
+            own = table[areas.axis]
             pairs = np.ones(len(areas.nodes)), areas.nodes, areas.start
             members = csr_array(pairs, (len(areas), axis.size(areas.level)))
             node = axis.nodes_above(areas.level, own, codes[areas.axis])
@@ -129,14 +131,17 @@ def items_of(
         whole = (every @ counts)[of]
         large = np.flatnonzero(whole >= within.least)
         of, a, b = of[large], sizes[large], whole[large]
-        bound, r, places = amount * b, a / b, np.stack([large, len(sizes) + of], axis=1).ravel()
+        bound = amount * b
+        r = a / b
+        places = np.stack([large, len(sizes) + of], axis=1).ravel()
 
         def form(of_a: float, of_b: Float64) -> Forms:
             weights = np.stack([np.full(len(b), of_a), of_b], axis=1).ravel()
             starts = np.arange(0, len(places) + 1, 2)
             return csr_array((weights, places, starts), (len(b), len(sizes) + every.shape[0]))
 
-        low, high = form(-1.0, r - amount), form(1.0, -(r + amount))
+        low = form(-1.0, r - amount)
+        high = form(1.0, -(r + amount))
         positive = form(0.0, np.full(len(b), -1.0)), b * (1 - NOTHING)
         return Items(vstack([sums, every], "csr"), [(low, bound), (high, bound), positive])
     bounds = np.full(len(sizes), amount * total)

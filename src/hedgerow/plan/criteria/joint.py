@@ -121,7 +121,8 @@ def errors_of(plan: Plan, levels: Levels) -> Errors:
     assert isinstance(design, Joint)  # noqa: S101 - whatever else plans have
     cuboid = design.shape.given(levels)
     codes, _ = design.codes_of(cuboid)
-    numbers, variances = cell_numbers(plan.tree, levels, codes), design.variances_at(cuboid, codes)
+    numbers = cell_numbers(plan.tree, levels, codes)
+    variances = design.variances_at(cuboid, codes)
     found = replace(found, numbers=numbers, variances=variances)
     if not isinstance(design, PlannedTables):
         return replace(found, is_exact=design.is_best)
@@ -172,7 +173,8 @@ def _of_chain(plan: Plan, design: PlannedChain, levels: Levels, found: Errors) -
         noise = {c: v for c, v in noise.items() if c > public}
         variances[: public[0] + 1] = variances[-1]
     squares = AxisSquares.of(shape.axes[0], variances)
-    solver, cuboid = ProductSolver(Observed(shape, noise, public), [squares]), shape.given((depth,))
+    solver = ProductSolver(Observed(shape, noise, public), [squares])
+    cuboid = shape.given((depth,))
     found = replace(
         found,
         numbers=cell_numbers(plan.tree, levels, codes[depth]),
@@ -209,9 +211,10 @@ def _of_sums(plan: Plan, design: PlannedSums, levels: Levels, found: Errors) -> 
         drawn = noise(block, levels, many, rows * bins).reshape(rows, bins, many)
         before = decoding @ drawn
         if one.known:  # the errors of totals that are public, shared by their rows
-            known = before[:, -1].mean(axis=0) if one.known < 1 else before[:, -1]
-            known = np.broadcast_to(known, before[:, -1].shape)
-            before = before - one.pull[1:, None] * known[:, None]
+            known = before[:, -1:]
+            if one.known < 1:
+                known = known.mean(axis=0)
+            before = before - one.pull[1:, None] * known
         return {levels: np.diff(before, axis=1, prepend=0.0).reshape(-1, many)}
 
     return replace(found, draws=draws, drawn=rows * bins)
@@ -232,7 +235,8 @@ def _noise_of(plan: Plan) -> Callable[[int, Levels, int, int], Float64]:
 
 def _solved(plan: Plan, errors: Errors, cuboid: Levels, solver: Solver) -> Errors:
     """Return errors with draws of what a solver makes of noise, where these can be had."""
-    observed, noise = solver.observed, _noise_of(plan)
+    observed = solver.observed
+    noise = _noise_of(plan)
     own = observed.variances.get(cuboid, np.inf)
     if errors.is_exact and np.allclose(errors.variances, own, rtol=1e-9, atol=0.0):
         alone = min(plan.noise.values(), key=lambda each: abs(each.noise_variance - own))
@@ -261,7 +265,7 @@ def _gains(solver: Solver, cuboid: Levels) -> Float64 | None:
     zeros = {c: np.zeros(observed.shape.shape(c)) for c in observed.cuboids}
     if sum(zeros[c].size for c in observed.variances) > MOST_COLUMNS:
         return None
-    gains = list[Float64]()
+    gains = []
     for measured, variance in observed.variances.items():
         for i in range(zeros[measured].size):
             tables = {c: table.copy() for c, table in zeros.items()}

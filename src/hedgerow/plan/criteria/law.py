@@ -135,17 +135,20 @@ def drawn_law(
         probability: of the quantile.
         enough: its standard error, relative to it, at which no more is drawn.
     """
-    most, least = MOST_NUMBERS // cells, FEWEST / max(1 - probability, 1 / MOST_NUMBERS)
+    most = MOST_NUMBERS // cells
+    least = FEWEST / max(1 - probability, 1 / MOST_NUMBERS)
     if most < least:
         return None
-    size, drawn = max(1, AT_ONCE // cells), list[Float64]()
+    size = max(1, AT_ONCE // cells)
+    drawn = list[Float64]()
     many, following = 0, least
     while True:
         drawn.append(ratios(size, len(drawn)))
         many += size
         if many >= min(following, most):
             law = Drawn(np.sort(np.concatenate(drawn)))
-            low, high = law.at(probability, -1), law.at(probability, 1)
+            low = law.at(probability, -1)
+            high = law.at(probability, 1)
             if many >= most or high - low <= 2 * enough * low:
                 return law
             following = GROWING * many

@@ -47,7 +47,7 @@ def least_budget(plan: Plan) -> Budget:
     """
     if not plan.accept:
         raise PlanError("there is no criterion to keep: give [[accept]]")
-    tried = dict[Decimal, float]()
+    tried = {}
 
     def reach(amount: Decimal) -> float:
         if amount not in tried:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hedgerow.arrays import Float64, Int64, Levels
+from hedgerow.arrays import Float64, Int64, Levels, float64
 from hedgerow.declared import frozen
 from hedgerow.plan.criteria.criterion import Bound, Criterion, OfRecords
 from hedgerow.plan.criteria.items import Items, items_of
@@ -102,7 +102,8 @@ def _of_prior(plan: Plan, prior: Prior, levels: Levels) -> Sizes:
         )
     numbers = cell_numbers(tree, levels, tuple(node[there] for node in nodes))
     sizes = np.bincount(numbers, counts[there], tree.cells(levels))
-    source, lost = f"a public table of {counts.sum():,} records", counts.sum() - sizes.sum()
+    source = f"a public table of {counts.sum():,} records"
+    lost = counts.sum() - sizes.sum()
     if lost:
         source += f", {lost:,.0f} of which are in no area of the release"
-    return Sizes(sizes.astype(np.float64), source)
+    return Sizes(float64(sizes), source)

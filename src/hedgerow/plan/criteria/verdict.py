@@ -153,7 +153,9 @@ class Verdict:
         """What it says, in a few sentences."""
         if self.law is None or self.reach is None or self.probability is None:
             return self.why
-        bound, settled, within = self.criterion.bound, self.settled, self.within
+        bound = self.criterion.bound
+        settled = self.settled
+        within = self.within
         own = float(self.criterion.amount)
         chance = f"{'at least ' if self.is_bound else ''}{min(self.probability, 0.9999):.4g}"
         times = "any errors" if isinf(self.reach) else f"errors {self.reach:.4g} times as large"
@@ -208,7 +210,8 @@ def verdicts(
 def _verdict(
     plan: Plan, criterion: Criterion, sizes: SizesOf | None, settler: Estimator | None
 ) -> Verdict:
-    table, power = table_of(plan, criterion), plan.mechanism.price.power
+    table = table_of(plan, criterion)
+    power = plan.mechanism.price.power
     try:
         errors = errors_of(plan, table)
         items, source = sized_items(plan, criterion, table, errors.numbers, sizes)
@@ -233,12 +236,15 @@ def _verdict(
 
 def _law(errors: Errors, items: Items, criterion: Criterion) -> Law:
     """Return the law of T of the errors of some items, or raise a NoVerdictError."""
-    widest, within = np.sqrt(errors.widening), items.within
+    widest = np.sqrt(errors.widening)
+    within = items.within
 
     def each(tables: Tables) -> Float64:
         return items.largest(widest * [*tables.values()][-1])
 
-    many, envelope, every = len(within), errors.noise.envelope, errors.variances
+    many = len(within)
+    envelope = errors.noise.envelope
+    every = errors.variances
     least = criterion.least(many)
     if criterion.is_of_cells:
         every = every if len(every) == 1 else every[items.sums.indices]
@@ -266,7 +272,8 @@ def _drawn(
     enough: float = ENOUGH,
 ) -> Law | None:
     """Return the law of the k-th smallest of what is made of drawn errors, of each item."""
-    draws, last = errors.draws, criterion.least(items) - 1
+    draws = errors.draws
+    last = criterion.least(items) - 1
     if draws is None:
         return None
 
@@ -297,7 +304,8 @@ def _settled_factor(
         return None
     squares, level = errors.chain
     exact = None if plan.public is None else squares.shape.given[sum(plan.public)]
-    within, widest = items.within, np.sqrt(errors.widening)
+    within = items.within
+    widest = np.sqrt(errors.widening)
     beyond = np.floor(within) + 1
 
     def off(errors: Tables) -> Float64:
@@ -324,11 +332,16 @@ def _settled(squares: AxisSquares, level: int, errors: Tables, exact: int | None
         exact: the deepest public depth, if any is.
     """
     first, half = (0, 0.5) if exact is None else (exact, 0.0)
-    here, above = errors[first,], np.full((squares.shape.sizes[first], 1), half)
-    low, high = np.maximum(-here, 0.0) + half, np.maximum(here, 0.0) + half
+    here = errors[first,]
+    above = np.full((squares.shape.sizes[first], 1), half)
+    low = np.maximum(-here, 0.0) + half
+    high = np.maximum(here, 0.0) + half
     for k in range(first + 1, level + 1):
-        up, start = squares.shape.parents(k), squares.shape.child_start[k - 1]
-        here, u, many = errors[k,], squares.combined[k][:, None], np.diff(start)[up][:, None]
+        up = squares.shape.parents(k)
+        start = squares.shape.child_start[k - 1]
+        here = errors[k,]
+        u = squares.combined[k][:, None]
+        many = np.diff(start)[up][:, None]
         most = np.maximum.reduceat(here / u, start[:-1], axis=0)[up]
         shift = u * (above[up] + many / 2) / squares.family[k - 1][up][:, None]
         low = low[up] + np.where(many == 1, 0.0, most * u - here + 0.5)

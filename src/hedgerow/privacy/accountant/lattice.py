@@ -20,7 +20,6 @@ from functools import lru_cache
 import numpy as np
 
 from hedgerow.arrays import Float64, Int64
-from hedgerow.declared import frozen
 from hedgerow.noise.loss import Bounds, Losses
 from hedgerow.privacy.accountant.lattice_convolution import (
     STRIP,
@@ -150,36 +149,6 @@ def exp_of_fraction(exponent: Fraction) -> float:
 
 
 TINY = 1e-300
-
-
-@frozen(eq=False)
-class Atoms:
-    """The finite losses of a composition, ascending, one an entry.
-
-    Attributes:
-        losses: l.
-        masses: P(l).
-        other_masses: Q(l) = P(l) e^(-l).
-        infinite: P[L = ∞], which is also the mass that Q has where P has none.
-    """
-
-    losses: Float64
-    masses: Float64
-    other_masses: Float64
-    infinite: float
-
-
-def atoms(losses: Losses) -> Atoms:
-    """Return all atoms that matter to P or to Q, for pictures of the whole curve.
-
-    They come from the tilt -1/2, halfway from P to Q: absolute errors are about 1e-16 e^(ρ/4) for
-    Gaussian noise of total ρ. Use `tradeoff` for figures in the tails.
-    """
-    law = compose_law(losses, Fraction(-1, 2))
-    places: Float64 = float(law.first) + float(law.unit) * np.arange(len(law.masses), dtype=float)
-    half = law.masses * exp_of_fraction(law.exponent)
-    steep = np.clip(places / 2, -700, 700)
-    return Atoms(places, half * np.exp(steep), half * np.exp(-steep), infinite(losses))
 
 
 def tradeoff(losses: Losses, alpha: float) -> float:

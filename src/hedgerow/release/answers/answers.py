@@ -13,7 +13,7 @@ from typing import Generic, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import CellNumbers, Float64, Int64, Levels
+from hedgerow.arrays import CellNumbers, Float64, Int64, Levels, int64_zeros
 from hedgerow.distribution.cut_error import CutErrors
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.estimator import Estimator
@@ -146,9 +146,17 @@ class Answers(ABC, Generic[Own]):
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return what a release says of sums: of areas all, of others those that are listed."""
 
-    @abstractmethod
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
-        """Return of all sums, listed or not, the counts, int64, and estimates, float64 (sums)."""
+        """Return of all sums, listed or not, the counts, int64, and estimates, float64 (sums).
+
+        Sums without measured cells have 0.
+        """
+        counts = int64_zeros(sums.many)
+        estimates = np.zeros(sums.many)
+        answer = self.answer(content, sums, tell_nobody)
+        numbers = answer[0]
+        counts[numbers], estimates[numbers] = answer[1:3]
+        return counts, estimates
 
     @abstractmethod
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:

@@ -33,7 +33,7 @@ from hedgerow.release.answers.measured_nodes import (
     unlisted,
 )
 from hedgerow.release.answers.sums import Sums, Totals
-from hedgerow.release.descent.jobs import OnFraction, tell_nobody
+from hedgerow.release.descent.jobs import OnFraction
 from hedgerow.release.descent.nodes import NOWHERE, Nodes, NodesOf, places
 from hedgerow.release.descent.source import Stored, uneven
 from hedgerow.release.descent.sums import DecodedRows
@@ -62,7 +62,8 @@ class ChainAnswers(Answers[PlannedChain]):
         if self.design.everything:
             every, _ = least_squares_of(stored, self.design.outline)
             return {levels: every[sum(levels)] for levels in wanted}
-        measured, is_public = self.design.outline.measured, self.plan.is_public
+        measured = self.design.outline.measured
+        is_public = self.plan.is_public
         by_depth = {sum(k): k for k in wanted if sum(k) in measured or is_public(k)}
         if not by_depth:
             return {}
@@ -87,7 +88,8 @@ class ChainAnswers(Answers[PlannedChain]):
         The release's own method, below survivors, makes the release again; others, and that of
         another version of the estimation, are given the nodes that it lists.
         """
-        stored, plan = content.stored, self.plan
+        stored = content.stored
+        plan = self.plan
         check_stored(stored)
         check_estimator(method, plan)
         if isinstance(method, LeastSquares):
@@ -126,10 +128,6 @@ class ChainAnswers(Answers[PlannedChain]):
         errors = CuboidErrors.of_sums(self.plan, sums.many, total)
         return numbers, counts, estimate, variance, replace(errors, allowance=allowance)
 
-    def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
-        """Return of all sums the counts and the estimates; 0 of those without measured leaves."""
-        return spread(self.answer(content, sums, tell_nobody), sums.many)
-
     def each_variances(self, content: Content, each: Sequence[Sums]) -> list[Float64]:
         """Return the variances of the same estimates, of each of several kinds of sums."""
         return _variances(each, *measured_nodes(content.stored, self.design.outline))
@@ -137,7 +135,8 @@ class ChainAnswers(Answers[PlannedChain]):
     def cut_errors(self, content: Content, sums: Sums, number: int) -> CutError | None:
         """Return those of the places whose bins end the chain: all else that tells is of totals."""
         del number  # places name all axes but that of the bins
-        tree, place = self.plan.tree, places_of(self.plan.tree)
+        tree = self.plan.tree
+        place = places_of(self.plan.tree)
         if place is None or not sums.is_cuboid or sums.levels != (levels := tree.chain[place]):
             return None
         if not self.design.everything or self.design.public_depth > place:
@@ -155,7 +154,8 @@ class ChainAnswers(Answers[PlannedChain]):
         Where counts below the total are public, every node is taken to have records.
         """
         del on_fraction
-        plan, tree = self.plan, self.plan.tree
+        plan = self.plan
+        tree = self.plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: int64_zeros(tree.cells(levels)) for levels in variances}
         every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
@@ -169,14 +169,17 @@ class SumsAnswers(Answers[PlannedSums]):
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return the nodes of depths that have sums, decoded from these."""
-        decoded, found = DecodedRows.of(self.design, stored), NodesOf()
+        decoded = DecodedRows.of(self.design, stored)
+        found = NodesOf()
         for levels in wanted:
-            depth, listed = sum(levels), stored.nodes[levels]
+            depth = sum(levels)
+            listed = stored.nodes[levels]
             if depth <= self.design.public_depth:
                 found[levels] = decoded.public[depth]
                 continue
             codes = decoded.codes(depth)
-            place, counts = places(listed.codes, codes), int64_zeros(len(codes[0]))
+            place = places(listed.codes, codes)
+            counts = int64_zeros(len(codes[0]))
             if (place == NOWHERE).any():
                 raise uneven(self.plan.tree, levels)
             counts[place] = listed.counts
@@ -204,10 +207,6 @@ class SumsAnswers(Answers[PlannedSums]):
         variance = self._variances(sums, self._errors(content, sums))[numbers]
         errors = CuboidErrors.of_sums(self.plan, len(numbers), content.total)
         return numbers, counts, estimates.sums, variance, errors
-
-    def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
-        """Return of all sums the counts and the estimates; 0 of those without measured bins."""
-        return spread(self.answer(content, sums, tell_nobody), sums.many)
 
     def planned_variances(self, sums: Sums, on_fraction: OnFraction) -> Float64:
         """Return the variances of all sums from public facts: float64 (sums).
@@ -259,14 +258,6 @@ class SumsAnswers(Answers[PlannedSums]):
         return super().fault_of_areas(sums, is_planned=is_planned)
 
 
-def spread(answer: Answer, many: int) -> tuple[Int64, Float64]:
-    """Return the counts and estimates of an answer for all of so many sums, 0 for the others."""
-    counts, estimates = int64_zeros(many), np.zeros(many)
-    numbers = answer[0]
-    counts[numbers], estimates[numbers] = answer[1:3]
-    return counts, estimates
-
-
 def _least_squares(
     sums: Sums, nodes: Sequence[Nodes], layers: Sequence[Layer]
 ) -> tuple[Int64, Int64, Float64, Float64]:
@@ -287,7 +278,8 @@ def _variances(
     each: Sequence[Sums], nodes: Sequence[Nodes], layers: Sequence[Layer]
 ) -> list[Float64]:
     """Return the variances of all sums of several kinds; 0 of those without measured leaves."""
-    combined, variances = upward(layers), list[Float64]()
+    combined = upward(layers)
+    variances = []
     for sums in each:
         own = np.zeros(sums.many + 1)
         for groups in _groups(sums, sums.key(sums.plan.tree.finest, nodes[-1].codes)):

@@ -44,10 +44,8 @@ class Denominators:
             return [header for header in headers if header not in codes]
 
         public = read_areas(source, None, numbers=number_of, role="the table of denominators")
-        keys, numbers = (
-            [name for name in codes if name in public.columns],
-            number_of(public.columns),
-        )
+        keys = [name for name in codes if name in public.columns]
+        numbers = number_of(public.columns)
         if not keys or len(numbers) != 1:
             raise TableError(
                 f"{subject} needs a column of {' or '.join(codes) or 'codes'} and one of numbers, "

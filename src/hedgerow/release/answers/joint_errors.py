@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtri
 
-from hedgerow.arrays import Float64, Levels, Tables, int64_zeros
+from hedgerow.arrays import Float64, Levels, Tables, float64, int64_zeros
 from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.tree.layers import Layer, start_of
@@ -63,7 +63,7 @@ class Law:
         noise: Float64 = self.weight * whole.reshape(self.weight.shape)
         if self.rest.any():
             words = stream.branch(NORMAL).words(run * len(whole), len(whole))
-            uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
+            uniform = (float64(words >> np.uint64(11)) + 0.5) / 2**53
             noise += np.sqrt(self.rest) * ndtri(uniform).reshape(self.rest.shape)
         return noise
 
@@ -100,7 +100,7 @@ def chain_errors(plan: Plan, layers: Sequence[Layer]) -> JointErrors:
         layers: from the root to the cuboid, the last with the estimates from each node's own
             subtree.
     """
-    laws = dict[Levels, Law]()
+    laws = {}
     for levels, layer in zip(plan.levels, layers, strict=False):
         own = plan.noise.get(levels)
         noise = own.noise_variance if own is not None else 0.0
@@ -131,7 +131,8 @@ def _errors_of_an_empty_table(
     Raises:
         ReleaseError: it would take minutes.
     """
-    plan, joint = answers.plan, answers.design
+    plan = answers.plan
+    joint = answers.design
     cells = sum(joint.size(c) for c in joint.noise if c in joint.whole)
     if cells * pairs > MOST_DRAWN:
         raise ReleaseError(
@@ -151,7 +152,7 @@ def errors_of(plan: Plan, levels: Levels) -> JointErrors:
     reduced = joint.reduced(joint.shape.given(levels))
     if reduced is None:
         return partial(_errors_of_an_empty_table, answers, levels)
-    laws = dict[Levels, Law]()
+    laws = {}
     for cuboid, law in reduced.laws.items():
         own = joint.levels(cuboid)
         laws[cuboid] = Law(own, plan.noise.get(own), *law)
@@ -169,7 +170,8 @@ def cells_with_errors(content: Content, levels: Levels) -> CellsWithErrors:
     Raises:
         ReleaseError: running sums were measured, or nothing tells of the cuboid.
     """
-    plan, noise = content.plan, content.plan.design.carried_noise(levels)
+    plan = content.plan
+    noise = content.plan.design.carried_noise(levels)
     depth = plan.design.depth_of(levels)
     if isinstance(plan.measure, RunningSums) and not plan.is_public(levels):
         raise ReleaseError(
@@ -193,7 +195,8 @@ def cells_with_errors(content: Content, levels: Levels) -> CellsWithErrors:
 
 def _along_chain(content: Content, depth: int) -> CellsWithErrors:
     """Return the nodes of a depth of a chain that combines others, or is public."""
-    plan, outline = content.plan, chain_of(content.plan).outline
+    plan = content.plan
+    outline = chain_of(content.plan).outline
     nodes, layers = measured_nodes(content.stored, outline)
     here = nodes[depth]
     if not len(here) or depth <= outline.public_depth:

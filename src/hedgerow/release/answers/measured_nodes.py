@@ -45,7 +45,8 @@ def estimated(
     Raises:
         ReleaseError: the noisy counts are more or fewer than the outline's nodes.
     """
-    tree, listed = outline.tree, dict[int, Nodes]()
+    tree = outline.tree
+    listed = {}
     cuts = outline.measured - {max(outline.measured)}
     for t in range(outline.first + 1, max(cuts, default=0) + 1) if again else ():
         listed[t] = stored.nodes[tree.cuboid(t)]
@@ -92,12 +93,14 @@ def measured_nodes(stored: Stored, outline: Outline, last: int | None = None) ->
     nodes = [Nodes.exact(unknown_root(outline.tree, None).nodes.codes, total)]
     layers = [_layer(stored, outline, 0, np.array([0, 1]), total)]
     for t in range(1, (outline.tree.depth if last is None else last) + 1):
-        step, above = Refinement.of(outline.tree, t), nodes[-1]
+        step = Refinement.of(outline.tree, t)
+        above = nodes[-1]
         given = stored.nodes[outline.tree.cuboid(t)]
         open_below = np.flatnonzero(_is_open(outline, t - 1, above))
         parents = above.take(open_below).codes
         families = Families.of(step, Slices.without_table(parents))
-        codes, listed = families.every(None).codes, families.places(given.codes)
+        codes = families.every(None).codes
+        listed = families.places(given.codes)
         if len(listed) < len(given):
             raise ReleaseError("a node is listed whose parent is not")
         counts = int64_zeros(len(codes[0]))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import Float64, Int64, IntPair
+from hedgerow.arrays import Float64, Int64, IntPair, int64
 from hedgerow.declared import frozen
 from hedgerow.errors import TableError
 from hedgerow.estimate.intervals import Confidence
@@ -105,7 +105,8 @@ class Pairs:
         frame = pl.DataFrame(columns)
         if self.labels.width:  # the total has none
             frame = pl.concat([self.labels, frame], how="horizontal")
-        told, endless = pl.Series(is_told), pl.Series(np.isfinite(high))
+        told = pl.Series(is_told)
+        endless = pl.Series(np.isfinite(high))
         return frame.with_columns(
             pl.when(told).then(pl.col(RATIO, LOW)),
             pl.when(told & endless).then(pl.col(HIGH)).alias(HIGH),
@@ -148,8 +149,10 @@ class Pairs:
         with np.errstate(divide="ignore", invalid="ignore"):
             correlation = np.where(size > 0, self.covariance / np.sqrt(size), 0.0)
         correlation = np.where(np.isnan(correlation), UNKNOWN, np.clip(correlation, -1.0, 1.0))
-        first, second = self.first.among(self.cells), self.second.among(self.cells)
-        reach, of_second = first.reach(confidence), second.reach(confidence)
+        first = self.first.among(self.cells)
+        second = self.second.among(self.cells)
+        reach = first.reach(confidence)
+        of_second = second.reach(confidence)
         # one sum by two names has one error, and is all of itself
         both = self.first.variance + self.second.variance
         of_second = np.where(both - 2 * self.covariance <= ROUND_OFF * both, reach, of_second)
@@ -171,4 +174,4 @@ def _around(estimate: Float64, reach: int | Float64) -> IntPair:
     nearest = np.rint(estimate)
     low = np.minimum(np.ceil(estimate - reach), nearest)
     high = np.maximum(np.floor(estimate + reach), nearest)
-    return low.astype(np.int64), high.astype(np.int64)
+    return int64(low), int64(high)

@@ -133,7 +133,8 @@ def counts_of(
     errors = content.errors(levels)
     every = content.told(levels, every_cell(content, levels)) if all_cells else None
     frame = content.counts(levels) if every is None else every
-    estimate, variance = frame[ESTIMATE].to_numpy(), frame[STANDARD_ERROR].to_numpy() ** 2
+    estimate = frame[ESTIMATE].to_numpy()
+    variance = frame[STANDARD_ERROR].to_numpy() ** 2
     if confidence is not None:
         low, high = errors.interval(estimate, variance, confidence)
         frame = frame.with_columns(pl.Series(LOW, low), pl.Series(HIGH, high))
@@ -155,7 +156,8 @@ def cuboid_of(
         ReleaseError: no such axis or level; no released table that contains the cuboid; or no
             errors of it are known.
     """
-    columns, sums = label_columns(content.plan, levels), Sums(content.plan, levels)
+    columns = label_columns(content.plan, levels)
+    sums = Sums(content.plan, levels)
     if not sums.is_cuboid or sums.levels not in content.plan.by_levels:
         listed = sums_of(content, sums, confidence, on_fraction).filter(pl.col(COUNT) > 0)
     elif confidence is None:
@@ -178,7 +180,8 @@ def noisy_table(content: Content, levels: Levels) -> pl.DataFrame:
             the files are damaged.
     """
     plan = content.plan
-    what, name = plan.by_levels[levels], plan.tree.name_of(levels)
+    what = plan.by_levels[levels]
+    name = plan.tree.name_of(levels)
     if isinstance(what, Summed):
         raise ReleaseError(
             f"of {name!r} weighted running sums were measured, which are the noisy counts of no "

@@ -67,7 +67,8 @@ class SetPairs:
         Raises:
             ReleaseError: they are too many.
         """
-        members, numbers = list[Int64](), dict[bytes, int]()
+        members = list[Int64]()
+        numbers = dict[bytes, int]()
 
         def number(nodes: Int64) -> int:
             if not len(nodes):
@@ -77,7 +78,8 @@ class SetPairs:
                 members.append(nodes)
             return found
 
-        pairs, held = list[list[int]](), 0
+        pairs = list[list[int]]()
+        held = 0
         is_in = np.zeros((2, plan.tree.axes[where[0]].size(where[1])), dtype=np.bool_)
         for first, second in sets:
             is_in[0, first] = is_in[1, second] = True
@@ -111,7 +113,8 @@ class SetPairs:
         answers.check_columns(self.sums)
         answers.check_areas(self.sums)
         _, counts, estimate, variance, errors = answers.answer(content, self.sums, on_fraction)
-        every, cells = Side(counts, estimate, variance, errors), np.arange(self.sums.cells)
+        every = Side(counts, estimate, variance, errors)
+        cells = np.arange(self.sums.cells)
         first, second = (
             every.take((areas[:, None] * len(cells) + cells).ravel())
             for areas in self.pairs[:, :2].T
@@ -146,7 +149,8 @@ def pairs_of_areas(
     Raises:
         ReleaseError: errors of these sums are unknown, or take too long.
     """
-    plan, own = content.plan, Sums(content.plan, by, lookup)
+    plan = content.plan
+    own = Sums(content.plan, by, lookup)
     every = np.arange(own.area_nodes)
     sets = [
         (lookup.members(one), every if other is None else lookup.members(other))
@@ -183,7 +187,8 @@ def pairs_of_levels(
             no errors of them are known.
     """
     plan = content.plan
-    fine, coarse = Sums(plan, numerator), Sums(plan, denominator)
+    fine = Sums(plan, numerator)
+    coarse = Sums(plan, denominator)
     above = [
         _above(axis, *both)
         for axis, *both in zip(plan.tree.axes, fine.groups, coarse.groups, strict=True)
@@ -272,9 +277,12 @@ def _nested(fine: Sums, coarse: Groups, axis: int) -> SetPairs | None:
 
     Nor where errors of sums over such sets are unknown, or take too long.
     """
-    plan, own, along = fine.plan, fine.groups[axis], fine.plan.tree.axes[axis]
+    plan = fine.plan
+    own = fine.groups[axis]
+    along = fine.plan.tree.axes[axis]
     level, (inside, outside) = _finest(along, own, coarse)
-    groups, containing = _members(inside, own.many), _members(outside, coarse.many)
+    groups = _members(inside, own.many)
+    containing = _members(outside, coarse.many)
     sets = [(nodes, containing[outside[nodes[0]]]) for nodes in groups]
     cells = fine.cells // own.many
     if sum(len(whole) for _, whole in sets) > MOST_MEMBERS or 3 * len(sets) * cells > MOST_SUMS:
@@ -301,7 +309,8 @@ def _alone(
     Raises:
         ReleaseError: no errors of them are known.
     """
-    plan, answers = content.plan, answers_of(content.plan)
+    plan = content.plan
+    answers = answers_of(content.plan)
     is_planned = sums.is_cuboid and sums.levels in plan.by_levels
     if all_cells and not is_planned:
         raise ReleaseError(
@@ -309,7 +318,8 @@ def _alone(
             f"listed have no ratio here; ask for the listed ones alone"
         )
     if is_planned:
-        levels, errors = sums.levels, content.errors(sums.levels)
+        levels = sums.levels
+        errors = content.errors(sums.levels)
         nodes = every_cell(content, levels) if all_cells else content.nodes[levels]
         frame = content.told(levels, nodes) if all_cells else content.counts(levels)
         numbers = cell_numbers(plan.tree, levels, nodes.codes)

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, int64_zeros, runs
+from hedgerow.arrays import Bool, Float64, Int64, float64, int32, int64_zeros, runs
 from hedgerow.estimate.spine.forms import Forms
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
@@ -44,7 +44,8 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
     def work(self, sums: Sums, noisy: int) -> int:
         """Return that variances go over rows of the spine."""
         del noisy
-        lookup, many = sums.lookup, sums.many
+        lookup = sums.lookup
+        many = sums.many
         rows = many if lookup is None or lookup.axis else len(lookup.nodes)
         if self.plan.tree.axes[0].name in sums.own:
             rows = len(sums.groups[0].number)
@@ -56,7 +57,8 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
 
     def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums, all from one pass; 0 where nobody can be."""
-        flow, support = SpineFlow(self.plan, source), self.design.model.support
+        flow = SpineFlow(self.plan, source)
+        support = self.design.model.support
         levels = [self._level(sums) for sums, _ in wanted]
         keys = [(sums.keys[0], keys_beside(self.design, sums)) for sums, _ in wanted]
         totals = [Totals.of(*each) for each in wanted]
@@ -75,7 +77,9 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return self.design.variances_at(self.design.shape.given(sums.levels), codes)
-        lookup, level, across = sums.lookup, self._level(sums), keys_beside(self.design, sums)
+        lookup = sums.lookup
+        level = self._level(sums)
+        across = keys_beside(self.design, sums)
         if lookup is not None and lookup.axis == 0:
             of_areas = np.zeros((len(lookup), sums.cells))
             for first, last, forms in self._forms(across):
@@ -83,11 +87,13 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
                     of_areas[i, first:last] = forms.over(level, lookup.members(i))
                     on_fraction((first + (last - first) * (i + 1) / len(lookup)) / sums.cells)
             return of_areas.ravel() * self._is_open(sums)
-        many, areas = prod(sums.sizes[1:]), [int64_zeros(1)]
+        many = prod(sums.sizes[1:])
+        areas = [int64_zeros(1)]
         if lookup is not None:
             areas = lookup.partitions(sums.area_nodes)
         area, node, cell = np.unravel_index(numbers, (sums.many // sums.cells, sums.sizes[0], many))
-        label, variance = area * many + cell, np.zeros(len(numbers))
+        label = area * many + cell
+        variance = np.zeros(len(numbers))
         attribute, across = np.divmod(across, sums.cells)
         along = None
         if self.plan.tree.axes[0].name in sums.own:  # several nodes of the spine are a group
@@ -110,7 +116,8 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         Args:
             labels: int64 (detail cells): the number of the sum that each belongs to, -1 for none.
         """
-        model, there = self.design.model, labels >= 0
+        model = self.design.model
+        there = labels >= 0
         group = np.repeat(np.arange(model.support.groups), model.support.widths)
         entries = np.unique(labels[there] * model.support.groups + group[there])
         size = np.cumsum(np.bincount(entries // model.support.groups) ** 2)
@@ -120,7 +127,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
             last = max(first + 1, int(np.searchsorted(size, held, side="right")))
             some = np.where((first <= labels) & (labels < last), labels - first, -1)
             if (some >= 0).any():
-                yield first, first + int(some.max()) + 1, model.variances(some.astype(np.int32))
+                yield first, first + int(some.max()) + 1, model.variances(int32(some))
             first = last
 
     def _is_open(self, sums: Sums) -> Bool:
@@ -131,8 +138,10 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         if sums.lookup is None:
             return np.ones(1, dtype=np.bool_)
         used, label = np.unique(keys_beside(self.design, sums), return_inverse=True)
-        has, reaches = self.design.has(self._level(sums)), self.design.reaches(label, len(used))
-        open_cells, reach = Totals.of(sums, np.arange(sums.many)), reaches.T.astype(np.float64)
+        has = self.design.has(self._level(sums))
+        reaches = self.design.reaches(label, len(used))
+        open_cells = Totals.of(sums, np.arange(sums.many))
+        reach = float64(reaches.T)
         most = max(1, FLAGS_AT_ONCE // len(used))
         for begin in range(0, len(has), most):
             keys = sums.keys[0][begin : begin + most, None] + used

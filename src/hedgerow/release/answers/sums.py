@@ -14,7 +14,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Array, Bool, Codes, Int32, Int64, IntPair, IntTriple, Levels, among
+from hedgerow.arrays import (
+    Array,
+    Bool,
+    Codes,
+    Int32,
+    Int64,
+    IntPair,
+    IntTriple,
+    Levels,
+    among,
+    int32,
+    int64,
+)
 from hedgerow.declared import frozen
 from hedgerow.errors import ReleaseError
 from hedgerow.estimate.cube.shape import is_within, meet
@@ -67,7 +79,7 @@ class Groups:
     @classmethod
     def apart(cls, level: int, is_in: Bool) -> "Groups":
         """Return the nodes that are not in something, and those that are: bool (nodes)."""
-        return cls(level, is_in.astype(np.int64), 2, lambda _: [])
+        return cls(level, int64(is_in), 2, lambda _: [])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +171,7 @@ class Sums:
         area, cell = np.divmod(numbers, self.cells)
         columns_before = [] if self.lookup is None else [self.lookup.areas[area]]
         for each, code in zip(self.groups, np.unravel_index(cell, self.sizes), strict=True):
-            columns_before += each.labels(code.astype(np.int32))
+            columns_before += each.labels(int32(code))
         return pl.DataFrame(
             [*columns_before, *(pl.Series(name, data) for name, data in columns.items())]
         )
@@ -194,7 +206,8 @@ class Sums:
 
         Of areas all, others where the count is above 0: int64 (sums) both, by number.
         """
-        tree, levels = self.plan.tree, self.levels
+        tree = self.plan.tree
+        levels = self.levels
         holding = (each for each in self.plan.levels if is_within(levels, each))
         nodes = content.nodes[cuboid := min(holding, key=tree.cells, default=self.table())]
         return self.added(cuboid, nodes)[1:]
@@ -208,11 +221,13 @@ class Sums:
 
     def table(self) -> Levels:
         """Return the smallest released table whose cells are summed, or raise a ReleaseError."""
-        plan, levels = self.plan, self.levels
+        plan = self.plan
+        levels = self.levels
         table = plan.table_of(levels)
         if table is not None:
             return table
-        name, tables = plan.tree.name_of(levels), " and ".join(map(plan.tree.name_of, plan.tables))
+        name = plan.tree.name_of(levels)
+        tables = " and ".join(map(plan.tree.name_of, plan.tables))
         if self.lookup is None:
             several = "tables are" if len(plan.tables) > 1 else "table is"
             raise ReleaseError(

@@ -31,6 +31,7 @@ from hedgerow.arrays import (
     Levels,
     Tables,
     among,
+    float64,
     int64_zeros,
     row_by_row,
 )
@@ -76,14 +77,17 @@ class JointAnswers(Answers[Both]):
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured cells of cuboids, row by row."""
-        plan, tree, nodes_of = self.plan, self.plan.tree, NodesOf()
+        plan = self.plan
+        tree = self.plan.tree
+        nodes_of = NodesOf()
         # one with the cells of a public cuboid is public, too, whatever its levels
         noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]
         whole = [k for k in noisy if k in plan.whole]
         estimates = self.whole_estimates(stored, whole) if whole else {}
         for levels in wanted:
             codes, order = self.places(levels, stored.nodes)
-            numbers, listed = cell_numbers(tree, levels, codes), stored.nodes[levels]
+            numbers = cell_numbers(tree, levels, codes)
+            listed = stored.nodes[levels]
             own = cell_numbers(tree, levels, listed.codes)
             place, there = among(numbers, own)
             if not there.all():
@@ -97,7 +101,7 @@ class JointAnswers(Answers[Both]):
             elif levels in noisy:
                 cuboid = self.design.shape.given(levels)
                 given = stored.measured[self.design.levels(cuboid)]
-                alone = self._in_order(levels, given, order).astype(np.float64)
+                alone = float64(self._in_order(levels, given, order))
                 variance = np.full(len(alone), self.design.noise[cuboid])
                 nodes_of[levels] = Nodes(codes, counts, alone, variance)
         return nodes_of
@@ -109,7 +113,8 @@ class JointAnswers(Answers[Both]):
             source: of the noisy counts.
             wanted: cuboids of which every cell is measured, or a sum of such.
         """
-        wanted_sums, joint = list[Wanted](), self.design
+        wanted_sums = []
+        joint = self.design
         for levels in wanted:
             codes, _ = joint.codes_of(joint.shape.given(levels))
             numbers = cell_numbers(self.plan.tree, levels, codes)
@@ -163,8 +168,10 @@ class JointAnswers(Answers[Both]):
             EstimateError: a cell is not there, or its estimate is none of least squares over the
                 same measurements as the others.
         """
-        joint, name_of = self.design, self.plan.tree.name_of
-        cuboids, weights = [joint.shape.given(levels) for levels, _ in cells], list[Product]()
+        joint = self.design
+        name_of = self.plan.tree.name_of
+        cuboids = [joint.shape.given(levels) for levels, _ in cells]
+        weights = []
         for cuboid, (levels, row) in zip(cuboids, cells, strict=True):
             if not 0 <= row < (size := joint.shape.cells(cuboid)):
                 raise EstimateError(f"{name_of(levels)} has {size:,} cells, none is {row}")
@@ -187,7 +194,8 @@ class JointAnswers(Answers[Both]):
 
     def check_sums(self, content: Content, sums: Sums) -> None:
         """Raise a ReleaseError if survivors alone of what is summed were measured, or too many."""
-        table, name_of = sums.table(), self.plan.tree.name_of
+        table = sums.table()
+        name_of = self.plan.tree.name_of
         if not self.design.is_answerable(sums.cuboid):
             raise ReleaseError(
                 f"{name_of(sums.levels)} is a sum of {name_of(table)}, of which survivors alone "
@@ -203,17 +211,18 @@ class JointAnswers(Answers[Both]):
         if sums.is_cuboid:
             errors = CuboidErrors.of(self.plan, sums.cuboid, total)
         if self._is_public(sums):
-            return numbers, counts, counts.astype(np.float64), np.zeros(len(counts)), errors
+            return numbers, counts, float64(counts), np.zeros(len(counts)), errors
         (estimate,) = self.estimates(content.stored, [(sums, numbers)])
         return numbers, counts, estimate, self.variances(sums, numbers, on_fraction), errors
 
     def every(self, content: Content, sums: Sums) -> tuple[Int64, Float64]:
         """Return of all sums, listed or not, the counts and the estimates."""
-        numbers, counts = np.arange(sums.many), int64_zeros(sums.many)
+        numbers = np.arange(sums.many)
+        counts = int64_zeros(sums.many)
         listed, positive = sums.counted(content)
         counts[listed] = positive
         if self._is_public(sums):
-            return counts, counts.astype(np.float64)
+            return counts, float64(counts)
         return counts, self.estimates(content.stored, [(sums, numbers)])[0]
 
     def _is_public(self, sums: Sums) -> bool:
@@ -274,9 +283,11 @@ class TablesAnswers(JointAnswers[PlannedTables]):
     def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""
         cuboids = [self.design.shape.given(sums.cuboid) for sums, _ in wanted]
-        tables, estimates = TablesFlow(self.plan, source).estimates({*cuboids}), list[Float64]()
+        tables = TablesFlow(self.plan, source).estimates({*cuboids})
+        estimates = []
         for (sums, numbers), cuboid in zip(wanted, cuboids, strict=True):
-            cells, total = tables[cuboid].ravel(), Totals.of(sums, numbers)
+            cells = tables[cuboid].ravel()
+            total = Totals.of(sums, numbers)
             if sums.is_cuboid:
                 estimates.append(cells[numbers])
                 continue
@@ -297,7 +308,8 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         if sums.is_cuboid:
             codes = cell_codes(self.plan.tree, sums.levels, numbers)
             return joint.variances_at(cuboid, codes)
-        solver, variance = joint.variances_of(cuboid), list[Float64]()
+        solver = joint.variances_of(cuboid)
+        variance = []
         every = [*joint.whole.intersection(joint.noise), *filter(None, [joint.public])]
         made = [] if solver.has_covariances else every
         tables = {cuboid: np.zeros(joint.shape.shape(cuboid)) for cuboid in made}
@@ -352,9 +364,9 @@ def _weights(sums: Sums, cuboid: Levels, number: int) -> Product:
     """Return the weights of a sum, a product over axes."""
     (area, cell), lookup = divmod(number, sums.cells), sums.lookup
     each = zip(cuboid, sums.groups, np.unravel_index(cell, sums.sizes), strict=True)
-    weights = [(k, (groups.number == place).astype(np.float64)) for k, groups, place in each]
+    weights = [(k, float64(groups.number == place)) for k, groups, place in each]
     if lookup is not None:
-        inside = np.bincount(lookup.members(area), minlength=sums.area_nodes).astype(np.float64)
+        inside = float64(np.bincount(lookup.members(area), minlength=sums.area_nodes))
         weights[lookup.axis] = cuboid[lookup.axis], inside
     return weights
 

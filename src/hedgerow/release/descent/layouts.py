@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Int32, Int64, IntArrays, Levels, int64_zeros
+from hedgerow.arrays import Codes, Int32, Int64, IntArrays, Levels, int32, int64, int64_zeros
 from hedgerow.declared import frozen
 from hedgerow.estimate.running_sums import Strategy
 from hedgerow.estimate.spine.cells import Cells
@@ -47,7 +47,7 @@ class EveryCell:
         """Add the true counts to the noise of their cells."""
         steps, below = [], 1  # what each leaf of an axis adds to the number of its cell
         for axis, level in zip(reversed(self.tree.axes), reversed(self.levels), strict=True):
-            steps.append(axis.ancestors(level).astype(np.int64) * below)
+            steps.append(int64(axis.ancestors(level)) * below)
             below *= axis.size(level)
         _add_leaves(noisy, tuple(reversed(steps)), counts.codes, counts.values)
 
@@ -176,7 +176,7 @@ def leaves_between(counts: Counts, detail_of: Int32, first: int, stop: int) -> S
         first: the first of the nodes.
         stop: the node behind the last one.
     """
-    ends = np.array([first, stop], dtype=np.int32)  # another type would be a copy of all the codes
+    ends = int32([first, stop])  # another type would be a copy of all the codes
     here = slice(*np.searchsorted(counts.codes[0], ends).tolist())
     sizes = [axis.leaves for axis in counts.tree.axes[1:]]
     number = int64_zeros(here.stop - here.start)

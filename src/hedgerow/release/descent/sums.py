@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from hedgerow.arrays import Codes, Float64, Int64, run_starts, run_sums
+from hedgerow.arrays import Codes, Float64, Int64, float64, int64, run_starts, run_sums
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
 from hedgerow.limits import LARGEST_REAL_COUNT
@@ -48,7 +48,9 @@ class DecodedRows:
         Raises:
             ReleaseError: the sums are more or fewer than the bins of the rows.
         """
-        plan, tree, errors = design.plan, design.tree, design.decoded
+        plan = design.plan
+        tree = design.tree
+        errors = design.decoded
         public = [source.public(levels).nodes for levels in tree.chain[: design.public_depth + 1]]
         own = len(public) == tree.depth  # rows have totals of their own
         # below a public count of 0 nothing is measured
@@ -68,7 +70,8 @@ class DecodedRows:
         """Return the measured nodes of a depth below the public ones: one int32 array an axis."""
         if depth <= self.design.row_depth:
             return self.design.above[depth][0] if len(self.rows[0]) else self.rows
-        last, bins = self.design.tree.steps[-1][0], self.design.plan.strategy.bins
+        last = self.design.tree.steps[-1][0]
+        bins = self.design.plan.strategy.bins
         codes = [np.repeat(code, bins) for code in self.rows]
         codes[last] = np.tile(np.arange(bins, dtype=np.int32), len(self.rows[0]))
         return tuple(codes)
@@ -77,7 +80,8 @@ class DecodedRows:
         """Return the estimates of these nodes: float64 (nodes), records."""
         if depth > self.design.row_depth:
             return np.diff(self.cumulative).ravel()
-        below, totals = self.design.rows_below[depth], self.cumulative[:, -1]
+        below = self.design.rows_below[depth]
+        totals = self.cumulative[:, -1]
         return run_sums(totals, run_starts(below)) if len(totals) else totals
 
     def nodes(self, depth: int, counts: Int64) -> Nodes:
@@ -99,7 +103,8 @@ class SumsFlow(PlannedFlow[PlannedSums]):
     def top(self, from_below: Told) -> Top:
         """Yield the depths above the bins, whose totals add up, and the bins with their sums."""
         del from_below
-        design, tree = self.design, self.tree
+        design = self.design
+        tree = self.tree
         decoded = DecodedRows.of(design, self.source)
         self.progress.on_cells(len(decoded.noisy))
         for levels, public in zip(tree.chain, decoded.public, strict=False):
@@ -109,9 +114,9 @@ class SumsFlow(PlannedFlow[PlannedSums]):
             estimate = decoded.estimate(depth)
             if counts is None:
                 total = min(max(0, round(float(estimate[0]))), LARGEST_REAL_COUNT)
-                counts = np.array([total], dtype=np.int64)
+                counts = int64([total])
             elif len(counts):
-                rows = design.rows_below[depth].astype(np.float64)
+                rows = float64(design.rows_below[depth])
                 families = run_starts(design.above[depth - 1][1])
                 counts = Euclidean().project(estimate, families, counts, rows)
             yield Found(tree.cuboid(depth), decoded.nodes(depth, counts).listed, None)

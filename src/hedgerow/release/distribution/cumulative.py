@@ -17,6 +17,8 @@ from hedgerow.arrays import (
     Int64,
     IntPair,
     IntTriple,
+    float64,
+    int64,
     int64_zeros,
     run_of,
 )
@@ -101,12 +103,14 @@ class Cumulative:
         """
         plan = release.plan
         _check(plan)
-        bins, edges = plan.tree.finest, ranges_of(plan.tree.axes[0]).edges
+        bins = plan.tree.finest
+        edges = ranges_of(plan.tree.axes[0]).edges
         every = answers_of(plan).cells(release.stored, [bins])[bins]
         released = int64_zeros(plan.tree.leaves + 1)
         estimate = np.zeros(len(released))
         if len(every):  # nothing is measured below a public total of 0
-            released[1:], estimate[1:] = np.cumsum(every.counts), np.cumsum(every.estimate)
+            released[1:] = np.cumsum(every.counts)
+            estimate[1:] = np.cumsum(every.estimate)
         errors = CuboidErrors.of_sums(plan, plan.tree.leaves, int(released[-1]))
         known = np.array(errors.total is not None)
         return cls(edges, released, estimate, cumulative_error(plan), errors, known)
@@ -178,14 +182,15 @@ class Cumulative:
             raise ReleaseError(f"count_between needs a below b, got {a} and {b}")
         edges = self.edges
         ends = np.clip([a, b], edges[0], edges[-1])
-        outer, inner = run_of(edges, ends), np.searchsorted(edges, ends)
+        outer = run_of(edges, ends)
+        inner = np.searchsorted(edges, ends)
         if a <= edges[-1]:  # the last bin is closed
             outer[0] = min(outer[0], self.bins - 1)
         # of the bins that are touched, and of those that lie inside
         first, last = np.array([[outer[0], inner[0]], [inner[1], max(inner[0], outer[1])]])
         low, high = self.between(first, last, confidence)
         at = np.apply_along_axis(partial(np.interp, ends, edges), -1, self.released)
-        counts = np.round(at[..., 1] - at[..., 0]).astype(np.int64)
+        counts = int64(np.round(at[..., 1] - at[..., 0]))
         return counts, np.minimum(low[..., 1], high[..., 0]), high[..., 0]
 
     def excess(self, share: Fraction, confidence: Confidence) -> FloatPair:
@@ -194,14 +199,15 @@ class Cumulative:
         y_b is the true count before cut b and T the true total. Where T is known it is
         ``y_b - ⌈share · T⌉``, of which whole numbers alone are possible, with the same sign.
         """
-        part, total = float(share), self.released[..., -1:]
+        part = float(share)
+        total = self.released[..., -1:]
         estimate = self.estimate - part * self.estimate[..., -1:]
         reach = self.errors.half_width(self.error.excess(part), confidence)
         known = self.known[..., None]
         if not known.any():
             return estimate - reach, estimate + reach
         ranks = -(-total.astype(object) * share.numerator // share.denominator)
-        low, high = ((each - ranks).astype(np.float64) for each in self.before(confidence))
+        low, high = (float64(each - ranks) for each in self.before(confidence))
         return np.where(known, low, estimate - reach), np.where(known, high, estimate + reach)
 
     def quantiles(self, q: float, confidence: Confidence) -> FloatTriple:
@@ -221,16 +227,19 @@ class Cumulative:
             float64 (…) each: the value, NaN where there is none; where the interval begins and
             where it ends.
         """
-        share, released, edges = Fraction(str(q)), self.released, self.edges
+        share = Fraction(str(q))
+        released = self.released
+        edges = self.edges
         total = released[..., -1:].astype(object)  # exact, however long q is
-        wanted, below = total * share.numerator, share.denominator
-        ranks = np.maximum(-(-wanted // below), 1).astype(np.int64)
+        wanted = total * share.numerator
+        below = share.denominator
+        ranks = int64(np.maximum(-(-wanted // below), 1))
         j = np.minimum((released < ranks).sum(axis=-1, keepdims=True), self.bins) - 1
         before, behind = (
             np.take_along_axis(released, cut, -1).astype(object) for cut in (j, j + 1)
         )
         inside = np.maximum(behind - before, 1) * below
-        part = np.minimum(((wanted - before * below) / inside).astype(np.float64), 1.0)
+        part = np.minimum(float64((wanted - before * below) / inside), 1.0)
         low, high = self.excess(share, confidence)
         high[..., -1], low[..., 0] = 0.0, -1.0  # y - qN: 0 or more at the end, below 0 at the start
         possible = (high[..., 1:] >= 0) & (low[..., :-1] < 0)
@@ -319,13 +328,17 @@ class Shown:
         return self.say.numeral(f"{value:,.{self.ranges.decimals}f}")
 
     def _between(self, of: Quantile) -> str:
-        low, high = self._value(of.low), self._value(of.high)
+        low = self._value(of.low)
+        high = self._value(of.high)
         return self.say("script.from_to", low=low, high=high)
 
     def section(self) -> str:
         """Return the distribution in a picture, and in figures: HTML."""
-        cumulative, say, ranges = self.cumulative, self.say, self.ranges
-        bins, edges = cumulative.bins, ranges.edges.tolist()
+        cumulative = self.cumulative
+        say = self.say
+        ranges = self.ranges
+        bins = cumulative.bins
+        edges = ranges.edges.tolist()
         low, high = (each.ravel() for each in cumulative.before(Confidence()))
         released = cumulative.released.ravel()
         part = released / cumulative.total

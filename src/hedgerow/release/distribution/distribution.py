@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hedgerow.arrays import rises
+from hedgerow.arrays import int64, rises
 from hedgerow.declared import frozen
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
@@ -251,7 +251,7 @@ def picture_of_distribution(
 def _draw(distribution: Distribution, confidence: Confidence, figure: Any) -> None:
     """Draw it on a figure."""
     band = distribution.band(confidence)
-    kept = np.unique(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS)).astype(np.int64))
+    kept = np.unique(int64(np.linspace(0, len(band) - 1, min(len(band), MOST_POINTS))))
     total = max(distribution.cumulative.total, 1)
     x = np.append(distribution.ranges.low, band["upper"].to_numpy()[kept])
     low, cdf, high = (

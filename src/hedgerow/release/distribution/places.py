@@ -81,8 +81,11 @@ class Distributions:
         """
         for key in where:
             check_known(key, Where.__annotations__, "way to name places", ReleaseError)
-        tree, lookup, place = content.plan.tree, where.get("areas"), where.get("place")
-        numeric, names = [*numeric_axes(tree.axes)], tree.axis_names
+        tree = content.plan.tree
+        lookup = where.get("areas")
+        place = where.get("place")
+        numeric = [*numeric_axes(tree.axes)]
+        names = tree.axis_names
         if not numeric:
             raise ReleaseError(
                 "a distribution is of an axis of bins (low, high and bins, or edges, in its "
@@ -96,13 +99,15 @@ class Distributions:
         if levels is None:
             check_known(place, [k for a in tree.axes for k in a.levels], "level", ReleaseError)
         if lookup is not None and not isinstance(lookup, Lookup):
-            names_of, codes = where.get("names"), where.get("codes")
+            names_of = where.get("names")
+            codes = where.get("codes")
             lookup = Lookup.of(tree, lookup, where.get("column"), names=names_of, codes=codes)
         sums = Sums(content.plan, {**(levels or {}), **(where.get("by") or {})}, lookup)
         return cls(content, names.index(axis), sums)
 
     def __post_init__(self) -> None:
-        lookup, name = self.sums.lookup, self.axis.name
+        lookup = self.sums.lookup
+        name = self.axis.name
         if name in self.sums.by or (lookup is not None and lookup.axis == self.number):
             raise ReleaseError(
                 f"{name!r} is the axis whose distribution is wanted, so places cannot be made of "
@@ -122,7 +127,8 @@ class Distributions:
     @cached_property
     def bins(self) -> Sums:
         """The bins of each place: the finest of which errors are known."""
-        own, faults = self.sums, list[ReleaseError]()
+        own = self.sums
+        faults = []
         for level in reversed(self.axis.levels):
             bins = Sums(own.plan, {**own.by, self.axis.name: level}, own.lookup)
             try:
@@ -138,7 +144,8 @@ class Distributions:
 
     def within(self, first: int, last: int) -> Sums:
         """Return of each place the bins outside a range, and those in it: ``first <= k < last``."""
-        level, own = self.bins.levels[self.number], self.sums
+        level = self.bins.levels[self.number]
+        own = self.sums
         k = np.arange(self.axis.size(level))
         groups = {self.axis.name: Groups.apart(level, (first <= k) & (k < last))}
         return Sums(own.plan, own.by, own.lookup, groups)
@@ -158,10 +165,13 @@ class Distributions:
         """
         if len(self.content.plan.tree.axes) == 1:
             return Cumulative.of_release(self.content).as_place()
-        axis, level = self.axis, self.bins.levels[self.number]
+        axis = self.axis
+        level = self.bins.levels[self.number]
         self.answers.check_columns(self.bins)
-        noisy, cuts = self.content.noisy_cells, axis.size(level)
-        work, cells = self.answers.work(self.within(0, 1), noisy) * cuts, self.sums.many * cuts
+        noisy = self.content.noisy_cells
+        cuts = axis.size(level)
+        work = self.answers.work(self.within(0, 1), noisy) * cuts
+        cells = self.sums.many * cuts
         if cells > MOST_CUTS or noisy > self.answers.most_noisy or work > MOST_WORK_OF_SUMS:
             raise ReleaseError(
                 f"distributions of {self.sums.many:,} places over {cuts:,} bins would take too "
@@ -193,7 +203,8 @@ class Distributions:
 
     def between(self, first: Int64, last: Int64) -> Float64:
         """Return the variances of counts of bins ``first <= bin < last``: (places, ranges)."""
-        variance, inner = self._cuts[:, 1, last], first > 0
+        variance = self._cuts[:, 1, last]
+        inner = first > 0
         if inner.any():
             ends = first[inner].tolist(), last[inner].tolist()
             variance[:, inner] = self._variances(*ends)[:, 1]
@@ -201,7 +212,8 @@ class Distributions:
 
     def excess(self, share: float) -> Float64:
         """Return the variances of ``y_b - share · T`` for the cuts 0 … K: (places, K + 1)."""
-        behind, before = self._cuts[:, 0], self._cuts[:, 1]
+        behind = self._cuts[:, 0]
+        before = self._cuts[:, 1]
         both = (1 - share) * before + share * behind
         return np.maximum(both - share * (1 - share) * before[:, -1:], 0.0)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from hedgerow.arrays import int64
 from hedgerow.distribution.bins import codes_of_bins
 from hedgerow.distribution.branching import Objective
 from hedgerow.distribution.plan import plan_distribution
@@ -119,7 +120,7 @@ def column_counts(
     clamps = ranges.out_of_bounds == "clamp"
     moved = ((ranges.name, ranges.outside(values)),) if clamps else ()
     if units is None:
-        counts = np.bincount(leaves, minlength=ranges.bins).astype(np.int64)
+        counts = int64(np.bincount(leaves, minlength=ranges.bins))
         made = Counts.from_leaves(plan.tree, (np.arange(ranges.bins, dtype=np.int32),), counts)
         return replace(made, moved=moved)
     if len(units) != len(leaves):
