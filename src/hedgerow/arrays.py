@@ -55,17 +55,17 @@ IntTables = dict[Levels, Int64]
 
 
 def int32(values: Any) -> Int32:
-    """Return numbers as int32, in an array of their own."""
+    """Return numbers as a new int32 array, always a copy."""
     return np.array(values, dtype=np.int32)
 
 
 def int64(values: Any) -> Int64:
-    """Return numbers as int64, in an array of their own."""
+    """Return numbers as a new int64 array, always a copy."""
     return np.array(values, dtype=np.int64)
 
 
 def float64(values: Any) -> Float64:
-    """Return numbers as float64, in an array of their own."""
+    """Return numbers as a new float64 array, always a copy."""
     return np.array(values, dtype=np.float64)
 
 

@@ -30,8 +30,8 @@ def frozen(kind: Any = None, /, **options: bool) -> Any:
 
     Args:
         kind: the class.
-        options: others of `dataclasses.dataclass`: ``eq=False`` of what holds arrays, which is
-            equal to itself alone.
+        options: others of `dataclasses.dataclass`: ``eq=False`` for a class that holds arrays, so
+            that an instance equals itself alone.
 
     Example:
         >>> from hedgerow.declared import frozen

@@ -167,7 +167,7 @@ MOST_SUMMED_CELLS = 1 << 26
 """Bins of all rows of running sums: they are held at once, in 4 gigabytes."""
 
 MOST_WORK_OF_ROWS = 1 << 35
-"""K² steps for each row: half a minute."""
+"""K² steps for each row: some ten seconds."""
 
 # --- what a release is asked --------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching import numeric_axis
 from hedgerow.distribution.plan import (
     ForDistribution,
+    alternative_plan,
     mean_cut_variance,
-    measured_otherwise,
     plan_distribution,
 )
 from hedgerow.distribution.ranges import Ranges
@@ -328,13 +328,13 @@ def tracts(factors=(EDGES,)):
     return Tree([place, bins], ["place.county", "place.tract", *(f"x.{k}" for k in bins.levels)])
 
 
-def rowed(public, budget="1/4", **more):
+def plan_of_rows(public, budget="1/4", **more):
     who, invariants = PUBLIC[public]
     given = {"budget": Rho(budget), "neighbours": who, "invariants": invariants}
     return make_plan(tracts(), measure=RunningSums(), **given, **more)
 
 
-def weights(plan):
+def members(plan):
     """By depth 0/1 (nodes, leaves): which leaves, in tree order, a node sums."""
     leaves = np.eye(plan.tree.leaves)
     tract = leaves.reshape(-1, EDGES, plan.tree.leaves).sum(axis=1)
@@ -344,17 +344,19 @@ def weights(plan):
 
 def best(plan):
     """Least squares of all leaves from all sums, by dense matrices."""
-    sums, (total, _, tract, _) = matrix(EDGES), weights(plan)
+    sums, (total, _, tract, _) = matrix(EDGES), members(plan)
     measured = np.kron(np.eye(sum(TRACTS)), sums)
     known = {"no total": total[:0], "the total": total, "the totals of tracts": tract}
-    exact = next(known[name] for name, each in PUBLIC.items() if rowed(name).hash == plan.hash)
+    exact = next(
+        known[name] for name, each in PUBLIC.items() if plan_of_rows(name).hash == plan.hash
+    )
     return Dense.of([(measured, float(plan.noise[plan.tree.finest].noise_variance)), (exact, 0.0)])
 
 
 @pytest.fixture(scope="module", params=PUBLIC)
 def areas(request):
     """A plan, a table without an empty tract, and a release."""
-    plan = rowed(request.param)
+    plan = plan_of_rows(request.param)
     leaves = np.random.default_rng(7).integers(0, 30, plan.tree.leaves)
     codes = [*nodes_along(plan.tree)][-1][0]
     counts = Counts.from_leaves(plan.tree, codes, leaves)
@@ -382,9 +384,9 @@ def test_rows_are_estimated_as_dense_least_squares_does(areas):
     plan, leaves, made = areas
     dense, tree = best(plan), plan.tree
     told = len(dense.variances) - len(made.content.measured[tree.finest])
-    exact = weights(plan)[2 if told > 1 else 0][:told] @ leaves
+    exact = members(plan)[2 if told > 1 else 0][:told] @ leaves
     wanted = dense.gain @ [*made.content.measured[tree.finest], *exact]
-    for depth, rows in enumerate(weights(plan)):
+    for depth, rows in enumerate(members(plan)):
         name = tree.cuboid_name(depth)
         frame = made.level(name) if plan.public_depth >= depth else made.level(name, all=True)
         assert frame["estimate"].to_numpy() == pytest.approx(rows @ wanted, abs=1e-8), name
@@ -398,7 +400,7 @@ def test_rows_are_estimated_as_dense_least_squares_does(areas):
 def test_sums_of_rows_have_the_errors_of_dense_least_squares(areas):
     """Over areas that overlap, by bins of a county, and between any two edges of any place."""
     plan, leaves, made = areas
-    dense, (_, county, tract, _) = best(plan), weights(plan)
+    dense, (_, county, tract, _) = best(plan), members(plan)
     some = pl.DataFrame({"tract": ["t0", "t3", "t3", "t5"], "area": ["a", "a", "b", "b"]})
     rows = np.array([tract[0] + tract[3], tract[3] + tract[5]])
     cells = np.eye(EDGES)[None, :, None, :] * county.reshape(len(TRACTS), 1, -1, EDGES)
@@ -427,7 +429,7 @@ def test_sums_of_rows_have_the_errors_of_dense_least_squares(areas):
 def test_criteria_have_the_joint_law_of_rows(areas):
     plan, _, _ = areas
     dense = best(plan).covariance
-    for levels, rows in zip(plan.tree.chain, weights(plan), strict=True):
+    for levels, rows in zip(plan.tree.chain, members(plan), strict=True):
         if plan.is_public(levels):
             continue
         errors = errors_of(plan, levels)
@@ -465,7 +467,7 @@ def test_a_directory_of_rows_is_checked_and_read_again(areas, out):
 
 
 def test_a_public_total_of_nothing_leaves_all_rows_unmeasured(out):
-    plan = rowed("the total")
+    plan = plan_of_rows("the total")
     nothing = tuple(np.zeros(0, dtype=np.int32) for _ in plan.tree.axes)
     counts = Counts.from_leaves(plan.tree, nothing, np.zeros(0, dtype=np.int64))
     made = release(counts, plan, estimator=Isotonic(), directory=out)
@@ -477,9 +479,9 @@ def test_a_public_total_of_nothing_leaves_all_rows_unmeasured(out):
 def test_the_plan_says_how_counts_of_one_place_compare():
     """The other plan has the error that is said of it, and both are means over places."""
     sums = make_plan(tracts(), budget=Rho(1), measure=RunningSums())
-    trees = measured_otherwise(sums)
+    trees = alternative_plan(sums)
     assert trees.measure == All()
-    assert measured_otherwise(trees).hash == sums.hash
+    assert alternative_plan(trees).hash == sums.hash
     for plan in (sums, trees):
         made = in_memory(
             Counts.from_leaves(plan.tree, tuple(np.zeros((2, 1), dtype=np.int32)), np.array([5])),
@@ -490,9 +492,9 @@ def test_the_plan_says_how_counts_of_one_place_compare():
         errors = Distributions.of(made.content, "x", {"place": "tract"}).cumulative.error
         assert mean_cut_variance(plan) == pytest.approx(errors.excess(0.0)[:, 1:].mean())
     refined = make_plan(tracts((2, 3)), budget=Rho(1), measure=All())
-    assert measured_otherwise(refined).hash == sums.hash
-    assert measured_otherwise(make_plan(tracts(), budget=Rho(1), measure=Survivors())) is None
-    assert measured_otherwise(planned()) is None
+    assert alternative_plan(refined).hash == sums.hash
+    assert alternative_plan(make_plan(tracts(), budget=Rho(1), measure=Survivors())) is None
+    assert alternative_plan(planned()) is None
 
 
 @pytest.mark.parametrize(
@@ -503,7 +505,7 @@ def test_the_plan_says_how_counts_of_one_place_compare():
             {"neighbours": Replace(), "invariants": [Invariant("place", "county")]},
             "public counts of place.tract or of the total, got those of place.county",
         ),
-        ({"allocation": Uniform()}, "leaves all above the bins unmeasured"),
+        ({"allocation": Uniform()}, "measures the bins alone, which tell all above them"),
         (
             {"tree": Tree(tracts().axes, ["x.bin", "place.county", "place.tract"])},
             "ends with the bins of a numeric axis, and this one ends with 'place'",
@@ -519,9 +521,9 @@ def test_rows_that_cannot_be_measured_are_refused(given, words):
 def test_rows_beyond_what_is_held_are_refused():
     with (
         mock.patch("hedgerow.plan.cuboids.MOST_SUMMED_CELLS", 6 * EDGES - 1),
-        pytest.raises(PlanError, match="of 6 rows of 6 bins would take too long"),
+        pytest.raises(PlanError, match="of 6 rows of 6 bins would take too much time or memory"),
     ):
-        rowed("no total")
+        plan_of_rows("no total")
 
 
 def test_a_file_needs_no_branching_or_shares_for_rows(tmp_path, capsys):
@@ -557,7 +559,7 @@ directory = "out"
     assert run(["plan", file]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "The count of values below an edge, of one place.tract: RMSE " in said
-    assert 'with measure = "all", which measures how many records areas have, too.' in said
+    assert 'with measure = "all", which measures counts of all levels above, too.' in said
     assert run(["release", file]) == 0
     capsys.readouterr()
     assert run(["distribution", str(tmp_path / "out"), "--by", "place=tract"]) == 0
@@ -569,8 +571,8 @@ def test_what_is_asked_of_joint_errors_is_refused_of_every_depth(areas):
     with pytest.raises(ReleaseError, match="weighted running sums were measured"):
         cells_with_errors(made.content, made.plan.tree.finest)
     criterion = Criterion("x.bin", 9)
-    (verdict,) = verdicts(rowed("no total", accept=[criterion]))
-    assert "is no depth of the tree, which running sums alone tell of" in verdict.sentence
+    (verdict,) = verdicts(plan_of_rows("no total", accept=[criterion]))
+    assert "is no depth of the tree, and running sums tell of depths alone" in verdict.sentence
 
 
 def test_the_page_says_whose_ranges_are_summed(areas, out):
@@ -621,4 +623,4 @@ def test_the_other_plan_keeps_the_attribute_that_bins_are():
     place = Axis.from_frame("place", pl.DataFrame({"tract": ["a", "b"]}), ["tract"])
     bins = numeric_axis(Ranges.equal_width("x", 0, 4, 4), [4], attribute=True)
     plan = make_plan(Tree([place, bins]), budget=Rho(1), measure=RunningSums(), workload=Chain())
-    assert measured_otherwise(plan).measure == All()
+    assert alternative_plan(plan).measure == All()

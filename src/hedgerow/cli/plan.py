@@ -36,7 +36,7 @@ from hedgerow.cli.terminal import (
 )
 from hedgerow.columns import aligned
 from hedgerow.declared import Whole
-from hedgerow.distribution.plan import mean_cut_variance, measured_otherwise, places_of
+from hedgerow.distribution.plan import alternative_plan, mean_cut_variance, places_of
 from hedgerow.errors import PlanError, SpecError
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.evaluate.forecast import HEADINGS as SIMULATED_HEADINGS
@@ -338,7 +338,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
 
 
 def _cut_errors(made: Plan) -> str:
-    """Return how far off counts below an edge are, and would be if others were measured."""
+    """Return how far off counts below an edge are, and what the alternative would give."""
     tree = made.tree
     place = places_of(made.tree)
     is_known = made.is_chain and not isinstance(made.measure, Survivors)
@@ -346,7 +346,7 @@ def _cut_errors(made: Plan) -> str:
         return ""
     of_place = f", of one {tree.cuboid_name(place)}" if place else ""
     error = mean_cut_variance(made) ** 0.5
-    other = measured_otherwise(made)
+    other = alternative_plan(made)
     told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
     if other is None:
         return f"{told}."
@@ -354,9 +354,9 @@ def _cut_errors(made: Plan) -> str:
     told = f'{told}; {value:,.4g} with measure = "{other.measure.name}"'
     if made.public_depth == place:
         return f"{told}."
-    beside = "nothing else"
+    beside = "no count above the bins"
     if isinstance(other.measure, All):
-        beside = "how many records areas have, too"
+        beside = "counts of all levels above, too"
     return f"{told}, which measures {beside}."
 
 

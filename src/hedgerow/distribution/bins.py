@@ -1,7 +1,6 @@
 """A table with numeric columns → the same records with the codes of their bins."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from hedgerow.arrays import Float64, Int32
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.axis import Axis
-from hedgerow.tables.codes.ranges import OR_LESS, OR_MORE, edges_of
+from hedgerow.tables.codes.ranges import OR_LESS, OR_MORE, edges_of, is_numeric
 from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
 from hedgerow.tables.sources.source import describe_source, float_sql, load, open_source
 
@@ -52,11 +51,7 @@ def ranges_of(axis: Axis) -> Ranges:
 
 def numeric_axes(axes: Sequence[Axis]) -> dict[str, Ranges]:
     """Return the ranges of the axes that are numeric columns, by their names."""
-    found = {}
-    for axis in axes:
-        with suppress(TableError):
-            found[axis.name] = ranges_of(axis)
-    return found
+    return {axis.name: ranges_of(axis) for axis in axes if is_numeric(axis)}
 
 
 TEXT = "VARCHAR"

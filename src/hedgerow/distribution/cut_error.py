@@ -50,8 +50,8 @@ class CutError:
         family_start: for each level 1 … m int64 (families + 1): where each family begins.
         before: for each level float64 (nodes + 1): sums of u over the nodes before each.
         fraction: float64 (K + 1): f, the part of an error of the total that is before each cut.
-        total_variance: V, records²; 0 where the total is public. Of places that have such a tree
-            each float64 (places, 1).
+        total_variance: V, records²; 0 where the total is public. Float64 (places, 1) if each place
+            has such a tree.
     """
 
     family_start: IntArrays

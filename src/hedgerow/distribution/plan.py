@@ -11,7 +11,7 @@ import numpy as np
 
 from hedgerow.arrays import float64
 from hedgerow.declared import frozen
-from hedgerow.distribution.bins import coded_axis, numeric_axes, ranges_of
+from hedgerow.distribution.bins import coded_axis, ranges_of
 from hedgerow.distribution.branching import (
     AllRanges,
     Cdf,
@@ -36,6 +36,7 @@ from hedgerow.plan.prior import Prior
 from hedgerow.privacy.budget import Budget, Epsilon, check_budget
 from hedgerow.privacy.calibrate import norm_of, worst_part
 from hedgerow.privacy.neighbours import Neighbours, Replace
+from hedgerow.tables.codes.ranges import is_numeric
 from hedgerow.tables.tree import Tree
 
 HUNDREDTHS = 100
@@ -213,8 +214,8 @@ def mean_cut_variance(plan: Plan) -> float:
 def cumulative_error(plan: Plan) -> CutError | Decoded:
     """Return the errors of the estimated cumulative counts of the numeric axis that ends a chain.
 
-    Below an axis of places it is the mean over these: the variance of a count before a cut is that
-    given the place's total, and a part of the total's own, whatever tells of it.
+    Below an axis of places it is the mean over these: the variance of a count before a cut is its
+    variance given the place's total, plus f² times the variance of that total.
     """
     if isinstance(plan.design, PlannedSums):
         return plan.design.decoded
@@ -234,32 +235,31 @@ def cumulative_error(plan: Plan) -> CutError | Decoded:
 def places_of(tree: Tree) -> int | None:
     """Return the depth of the places whose bins end a chain; None where no numeric axis ends it."""
     last = tree.steps[-1][0]
-    depth = tree.axes[last].depth
-    is_end = all(axis == last for axis, _ in tree.steps[-depth:])
-    return (
-        tree.depth - depth if is_end and tree.axes[last].name in numeric_axes(tree.axes) else None
-    )
+    bins = tree.axes[last]
+    is_end = all(axis == last for axis, _ in tree.steps[-bins.depth :])
+    return tree.depth - bins.depth if is_end and is_numeric(bins) else None
 
 
-def measured_otherwise(plan: Plan) -> Plan | None:
-    """Return the plan of the same chain that measures running sums of each place, or all instead.
+def alternative_plan(plan: Plan) -> Plan | None:
+    """Return the plan of the same chain with `All` in place of running sums, or these for `All`.
 
     Its bins are refined, and its budget is shared, as they are by default.
 
     Returns:
         None where no numeric axis ends the chain below places, or there is no such plan.
     """
-    tree, (last, _) = plan.tree, plan.tree.steps[-1]
+    tree = plan.tree
+    last = tree.steps[-1][0]
     if not (plan.is_chain and places_of(tree)) or isinstance(plan.measure, Survivors):
         return None
-    ranges = ranges_of(tree.axes[last])
     sums = isinstance(plan.measure, RunningSums)
     axes = list(tree.axes)
+    bins = axes[last]
     axes[last] = numeric_axis(
-        ranges,
-        None if sums else [ranges.bins],
+        ranges_of(bins),
+        None if sums else [bins.leaves],
         mechanism=plan.mechanism,
-        attribute=axes[last].attribute,
+        attribute=bins.attribute,
     )
     steps = [(a, level) for a, level in tree.steps if a != last]
     steps += ((last, level) for level in range(1, axes[last].depth + 1))

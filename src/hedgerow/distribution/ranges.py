@@ -258,7 +258,7 @@ def _as_numbers(name: str, values: Any) -> Float64:
         values = values.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
         whole = values.dtype.kind in "iuf"
-        values = np.ma.filled(float64(values), np.nan) if whole else None
+        values = np.ma.filled(values.astype(np.float64), np.nan) if whole else None
     try:
         array = np.asarray(values)
         whole = array.dtype.kind in "iuf" or array.size == 0

@@ -105,16 +105,16 @@ class Decoded:
     """The errors of cumulative counts that were decoded from noisy sums: of a row, or of several.
 
     It answers as `hedgerow.distribution.cut_error.CutError` does for trees. Rows are independent
-    but for public totals: where m rows have one, each of their totals is moved by 1/m of what is
-    missing, and the counts before its cuts by their part of that. So of the counts of s rows added
-    up, s²/m of one row's variance of the total is gone, times that part squared.
+    but for public totals: where m rows share one, each row's total moves by 1/m of the gap, and the
+    count before a cut by `pull` times that. So the variance of s such rows added up falls by
+    ``(s²/m) · pull² · V``, V the variance of one row's total.
 
     Attributes:
         strategy: the weights.
         noise_variance: of each noisy sum (in units of the sums, squared).
-        known: how much of one row's variance of the total is gone: 1 where a row's own total is
-            public, 0 where none is; float64 (places, 1) of places.
-        rows: how many are added up; float64 (places, 1) of places.
+        known: the factor of pull² V that is gone: s²/m where m rows share a public total, s where
+            each has its own, 0 where none is public; of several places float64 (places, 1).
+        rows: s, how many are added up; likewise.
     """
 
     strategy: Strategy
@@ -189,7 +189,7 @@ class Decoded:
         return self._less_total(self.rows * own, self.pull - share)
 
     def _less_total(self, variance: Float64, pull: Float64) -> Float64:
-        """Return variances less what public totals tell, of sums that have such a part of it."""
+        """Return variances less known · pull² · V."""
         return np.maximum(variance - self.known * (pull**2 * float(self._before[-1])), 0.0)
 
 

@@ -293,8 +293,8 @@ class PlannedChain(Design):
 class PlannedSums(PlannedChain):
     """What a plan decides of weighted running sums of the bins that end a chain, in rows.
 
-    A row are the bins below a node of the depth above them: of a column alone all, below the root.
-    Totals are public of the root, of all rows, or of none.
+    A *row* is the bins below one node of the depth above them; a column alone is one row, below the
+    root. Public is the total of the root, or of every row, or none.
     """
 
     @property
@@ -311,7 +311,11 @@ class PlannedSums(PlannedChain):
         return Decoded(self.plan.strategy, self.noise.noise_variance, known)
 
     def of_rows(self, rows: Int64) -> Decoded:
-        """Return the errors of the counts of so many rows added up, by place: int64 (places)."""
+        """Return the errors of the counts of several rows added up.
+
+        Args:
+            rows: int64 (places): how many each place adds up.
+        """
         one = self.decoded
         many = float64(rows[:, None])
         # all rows of a public total are known to the last digit
@@ -326,7 +330,7 @@ class PlannedSums(PlannedChain):
 
     @cached_property
     def rows_below(self) -> Sequence[Int64]:
-        """How many rows lie below each of these nodes: int64 (nodes)."""
+        """For each of these depths how many rows lie below each node: int64 (nodes)."""
         rows = [np.ones_like(self.above[-1][1])]
         for _, many in self.above[-2::-1]:
             rows.append(run_sums(rows[-1], run_starts(many)))
@@ -375,7 +379,7 @@ class PlannedSums(PlannedChain):
 
     @property
     def noised(self) -> str:
-        """How the text of a page that says which counts have noise of their own is called."""
+        """The key of the page's text that says what noise was added to."""
         return "sums_by_place" if self.row_depth else super().noised
 
     @property
@@ -401,7 +405,7 @@ class PlannedSums(PlannedChain):
     @property
     def memory_words(self) -> str:
         """What is held in memory at once and what to do about it, as a clause for users."""
-        return "the bins of all rows, are held in memory at once; name fewer bins or rows"
+        return "the bins of all rows, are held in memory at once; name fewer bins or areas"
 
     @property
     def usual(self) -> Estimator:

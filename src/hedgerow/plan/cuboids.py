@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hedgerow.arrays import Levels
 from hedgerow.declared import frozen
-from hedgerow.errors import PlanError, TableError, kind_of
+from hedgerow.errors import PlanError, kind_of
 from hedgerow.estimate.cube.shape import is_within
 from hedgerow.estimate.families.euclidean import Euclidean
 from hedgerow.estimate.families.isotonic import Isotonic
@@ -20,7 +20,7 @@ from hedgerow.noise.mechanisms import MECHANISMS, Mechanism, check_registered
 from hedgerow.plan.workload import Chain, Workload, repeated, tables_of
 from hedgerow.privacy.neighbours import Neighbours
 from hedgerow.privacy.promise import Protection, Restriction
-from hedgerow.tables.codes.ranges import edges_of
+from hedgerow.tables.codes.ranges import is_numeric
 from hedgerow.tables.tree import Tree
 
 
@@ -358,31 +358,29 @@ def check_running_sums(
     rows = tree.chain[-2]
     bins = tree.axes[last].size(level)
     name = tree.axes[last].name
-    try:
-        edges_of(tree.axes[last])
-    except TableError:
+    if not (tree.depth == 1 or is_numeric(tree.axes[last])):
         raise PlanError(
             f"{rule}is for a chain that ends with the bins of a numeric axis, and this one ends "
             f"with {name!r}; refine the bins last (refine = [...] in [tree])"
-        ) from None
+        )
     if level != 1:
         raise PlanError(
             f"{rule}is for a chain that ends with the bins of an axis of one level, and {name!r} "
-            f"has {level}; name the number of bins as its branching"
+            f"has {level}; leave out branching, or name the number of bins as the only one"
         )
     if not 2 <= bins <= MOST_SUMMED_BINS:
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {bins:,}; use measure = "all"')
     if tree.leaves > MOST_SUMMED_CELLS or tree.leaves * bins > MOST_WORK_OF_ROWS:
         raise PlanError(
-            f"{rule}of {tree.cells(rows):,} rows of {bins:,} bins would take too long; use "
-            'measure = "all"'
+            f"{rule}of {tree.cells(rows):,} rows of {bins:,} bins would take too much time or "
+            'memory; name fewer bins, or use measure = "all"'
         )
     if mechanism.price.norm != 2:
-        raise PlanError(rule + "goes with discrete Gaussian noise")
+        raise PlanError(rule + "goes with discrete Gaussian noise: give rho, or epsilon and delta")
     if list(measured) != [tree.finest]:
         raise PlanError(
-            rule + "leaves all above the bins unmeasured, which the sums hold: leave out "
-            'the allocation, or use "distribution"'
+            rule + "measures the bins alone, which tell all above them: leave out "
+            '[allocation], or use method = "distribution"'
         )
     if public is not None and any(public) and public != rows:
         raise PlanError(

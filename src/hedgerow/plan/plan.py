@@ -329,7 +329,7 @@ class Plan:
         distance = self.strategy.distance_squared
         rows = self.tree.chain[-2]
         if self.tree.cells(rows) > 1 and self.public != rows:
-            distance = 2 * column  # a record may move to another row, which shares no sum with it
+            distance = 2 * column  # a record may move to another row; two rows share no sum
         return (self.neighbours.norm_of_columns(column, distance),)
 
     @property

@@ -166,7 +166,7 @@ def public_axis(
 ) -> Axis:
     """Return the axis of public files or bounds; without a mechanism it has no bins.
 
-    Bins are refined as the section says, else if they are to be ``flat`` in no way.
+    Without branching, bins have one level if ``flat``, else the levels of least error.
     """
     if section.kind is PRODUCT:
         section.check()

@@ -218,7 +218,7 @@ class ReleaseSpec:
 
     @property
     def _of_sums(self) -> bool:
-        """Whether running sums are measured, which bins of one level have."""
+        """Whether running sums are measured; they need bins of one level."""
         return self.file.estimate.measure == RunningSums.name
 
     def workload(self, tree: Tree) -> Workload:

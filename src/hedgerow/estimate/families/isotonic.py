@@ -101,17 +101,22 @@ class Isotonic(FamilyEstimator):
 
     @staticmethod
     def nearest(cumulative: Float64, totals: Int64, variances: Float64) -> Int64:
-        """Return the counts of single bins whose sums are nearest: int64 (rows, K), records.
+        """Return the steps of the nearest cumulative counts of each row: int64 (rows, K), records.
+
+        They minimise ``Σ_j (Y_j - X_j)² / v_j`` over integers ``0 <= Y_1 <= … <= Y_K = c``.
 
         Args:
             cumulative: float64 (rows, K), records: estimates of the counts up to each bin; the last
                 is not used.
             totals: int64 (rows): what each row sums to, records.
-            variances: float64 (K), records²; their inverses are the weights.
+            variances: float64 (K), records²: v of every row; the last is not used.
+
+        Raises:
+            EstimateError: estimates are not finite, or totals are beyond doubles.
         """
         possible = totals.min(initial=0) >= 0 and totals.max(initial=0) <= LARGEST_DOUBLE
         if not possible or not np.isfinite(cumulative).all():
-            raise EstimateError("cumulative counts must be finite, and the total from 0 to 2^53")
+            raise EstimateError("cumulative counts must be finite, and totals from 0 to 2^53")
         largest = max(float(variances.max(initial=0.0)), np.finfo(np.float64).tiny)
         weights = 1 / np.maximum(variances / largest, 1e-12)
         result = np.repeat(totals[:, None], cumulative.shape[1], axis=1)
@@ -121,6 +126,6 @@ class Isotonic(FamilyEstimator):
 
 @kernel
 def _pool_rows(x: Float64, weights: Float64, y: Int64) -> None:
-    """Write the fit of all but the last of each row, whose last is the total, to y."""
+    """Fit all columns of each row of y but the last, which holds its total."""
     for row in range(len(x)):
         pool(x[row, :-1], weights, y[row, -1], y[row, :-1])

@@ -133,8 +133,8 @@ def _fault(plan: Plan, levels: Levels) -> str | None:
     """Return why nothing is known of a cuboid, as the end of a sentence; None where it is."""
     if levels not in plan.by_levels and isinstance(plan.measure, RunningSums):
         return (
-            "is no depth of the tree, which running sums alone tell of: name areas, or measure all "
-            '(measure = "all") and name it in [workload]'
+            "is no depth of the tree, and running sums tell of depths alone: give areas, or "
+            'measure all (measure = "all") and name it in [workload]'
         )
     if levels not in plan.by_levels:
         return (

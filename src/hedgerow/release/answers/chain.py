@@ -133,7 +133,7 @@ class ChainAnswers(Answers[PlannedChain]):
         return _variances(each, *measured_nodes(content.stored, self.design.outline))
 
     def cut_errors(self, content: Content, sums: Sums, number: int) -> CutError | None:
-        """Return those of the places whose bins end the chain: all else that tells is of totals."""
+        """Return those of places whose bins end the chain: nothing else tells of their bins."""
         del number  # places name all axes but that of the bins
         tree = self.plan.tree
         place = places_of(self.plan.tree)
@@ -163,12 +163,12 @@ class ChainAnswers(Answers[PlannedChain]):
 
 
 class SumsAnswers(Answers[PlannedSums]):
-    """Those of running sums of the bins that end a chain, in rows: sums by bins or over all."""
+    """Those of running sums in rows: by bin, or over all bins."""
 
     most_noisy = MOST_NOISY_OF_SUMS
 
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
-        """Return the nodes of depths that have sums, decoded from these."""
+        """Return the nodes of depths, public or decoded."""
         decoded = DecodedRows.of(self.design, stored)
         found = NodesOf()
         for levels in wanted:
@@ -187,7 +187,7 @@ class SumsAnswers(Answers[PlannedSums]):
         return found
 
     def noisy_cells(self, content: Content, levels: Levels) -> CellNumbers:
-        """Return the bins that stand where their sums do, and the sums."""
+        """Return the bin of each running sum, and the noisy sums."""
         decoded = DecodedRows.of(self.design, content.stored)
         return decoded.codes(sum(levels)), decoded.noisy
 
@@ -198,7 +198,7 @@ class SumsAnswers(Answers[PlannedSums]):
         return estimated_again(content.stored, pass_of(self.plan, content.stored, method)), None
 
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
-        """Return all sums of bins that were measured."""
+        """Return all sums, added up from decoded bins."""
         del on_fraction
         bins = self.cells(content.stored, [sums.plan.tree.finest])[sums.plan.tree.finest]
         keys, numbers, counts = sums.added(sums.plan.tree.finest, bins)
@@ -237,7 +237,7 @@ class SumsAnswers(Answers[PlannedSums]):
         return self._of_places(sums, nodes.codes)  # below public counts of 0 nothing is measured
 
     def _of_places(self, sums: Sums, codes: Codes | None) -> Decoded:
-        """Return the same where these rows alone are measured, or all."""
+        """Return them where the rows of these codes alone are measured; of None all rows."""
         tree = self.plan.tree
         codes = self.design.above[-1][0] if codes is None else codes
         bins = tree.axes[tree.steps[-1][0]].name

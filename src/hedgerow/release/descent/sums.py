@@ -2,8 +2,8 @@
 
 Source: `hedgerow.estimate.running_sums`. Privacy: every sum gets one draw of the plan's noise,
 whose price is that of the largest change of all sums together (`Plan.guarantee`); everything else
-is post-processing. All sums are measured whatever the table holds, but those of rows that are
-publicly empty, in one keyed stream, so a resumed run draws the same noise.
+is post-processing. Whatever the table holds, all sums are measured, except those of publicly empty
+rows; their noise comes from one keyed stream, so a resumed run draws the same.
 """
 
 from collections.abc import Sequence

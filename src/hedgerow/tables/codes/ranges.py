@@ -6,6 +6,8 @@ range is closed. Where values outside the bounds are moved to them, the outermos
 codes are part of the axis's digest: whoever signs a plan signs the edges too.
 """
 
+from contextlib import suppress
+
 import numpy as np
 import polars as pl
 
@@ -15,6 +17,14 @@ from hedgerow.tables.axis import Axis
 
 OR_LESS, OR_MORE = " or less", " or more"
 _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE})?[)\]]$"
+
+
+def is_numeric(axis: Axis) -> bool:
+    """Return whether the codes of an axis's leaves name ranges that join."""
+    with suppress(TableError):
+        edges_of(axis)
+        return True
+    return False
 
 
 def edges_of(axis: Axis) -> tuple[Float64, bool]:
