@@ -35,18 +35,19 @@ def test_no_other_family_is_nearer(data):
 
 
 def test_nearest_is_weighted_by_the_inverse_variances():
-    cumulative = np.array([3.0, 1.0, 4.0])
-    sure_of_the_first = Isotonic.nearest(cumulative, 4, np.array([1e-6, 1.0, 0.0]))
-    sure_of_the_second = Isotonic.nearest(cumulative, 4, np.array([1.0, 1e-6, 0.0]))
-    assert sure_of_the_first.tolist() == [3, 0, 1]
-    assert sure_of_the_second.tolist() == [1, 0, 3]
+    """Of each row by itself, with its own total."""
+    cumulative, totals = np.array([[3.0, 1.0, 4.0], [0.0, 9.0, 9.0]]), np.array([4, 2])
+    sure_of_the_first = Isotonic.nearest(cumulative, totals, np.array([1e-6, 1.0, 0.0]))
+    sure_of_the_second = Isotonic.nearest(cumulative, totals, np.array([1.0, 1e-6, 0.0]))
+    assert sure_of_the_first.tolist() == [[3, 0, 1], [0, 2, 0]]
+    assert sure_of_the_second.tolist() == [[1, 0, 3], [0, 2, 0]]
 
 
 def test_equal_variances_of_zero_are_equal_weights():
-    assert Isotonic.nearest(np.array([2.0, 1.0, 4.0]), 4, np.zeros(3)).sum() == 4
+    assert Isotonic.nearest(np.array([[2.0, 1.0, 4.0]]), np.array([4]), np.zeros(3)).sum() == 4
 
 
 @pytest.mark.parametrize(("last", "total"), [(np.nan, 3), (2.0, -1), (2.0, (1 << 53) + 1)])
 def test_cumulative_counts_that_no_double_holds_are_refused(last, total):
-    with pytest.raises(EstimateError, match="cumulative counts must be finite, and the total"):
-        Isotonic.nearest(np.array([1.0, last]), total, np.ones(2))
+    with pytest.raises(EstimateError, match="cumulative counts must be finite, and totals"):
+        Isotonic.nearest(np.array([[1.0, last]]), np.array([total]), np.ones(2))
