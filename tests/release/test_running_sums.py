@@ -558,7 +558,7 @@ directory = "out"
     file = str(tmp_path / "rows.toml")
     assert run(["plan", file]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The count of values below an edge, of one place.tract: RMSE " in said
+    assert "The count of values below an edge, in one place.tract: RMSE " in said
     assert 'with measure = "all", which measures counts of all levels above, too.' in said
     assert run(["release", file]) == 0
     capsys.readouterr()

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -340,12 +341,14 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
 def _cut_errors(made: Plan) -> str:
     """Return how far off counts below an edge are, and what the alternative would give."""
     tree = made.tree
-    place = places_of(made.tree)
+    place = places_of(tree)
     is_known = made.is_chain and not isinstance(made.measure, Survivors)
     if place is None or not is_known or made.public_depth > place:
         return ""
-    of_place = f", of one {tree.cuboid_name(place)}" if place else ""
+    of_place = f", in one {tree.cuboid_name(place)}" if place else ""
     error = mean_cut_variance(made) ** 0.5
+    if error == inf:  # of too many axes or different subtrees
+        return ""
     other = alternative_plan(made)
     told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
     if other is None:

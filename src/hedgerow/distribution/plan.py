@@ -224,8 +224,7 @@ def cumulative_error(plan: Plan) -> CutError | Decoded:
         for k in plan.levels
     ]
     axis = plan.tree.axes[plan.tree.steps[-1][0]]
-    above = places_of(plan.tree)
-    if above:
+    if above := places_of(plan.tree):
         error = CutError.of_tree(axis.child_start, variances[above + 1 :], inf)
         return replace(error, total_variance=plan.design.mean_variance(plan.levels[above]))
     root = 0.0 if plan.public_depth == 0 else variances[0]

@@ -356,17 +356,18 @@ def check_running_sums(
     """
     rule, (last, level) = 'measure = "running-sums" ', tree.steps[-1]
     rows = tree.chain[-2]
-    bins = tree.axes[last].size(level)
-    name = tree.axes[last].name
-    if not (tree.depth == 1 or is_numeric(tree.axes[last])):
+    axis = tree.axes[last]
+    bins = axis.leaves
+    if not (tree.depth == 1 or is_numeric(axis)):
         raise PlanError(
             f"{rule}is for a chain that ends with the bins of a numeric axis, and this one ends "
-            f"with {name!r}; refine the bins last (refine = [...] in [tree])"
+            f"with {axis.name!r}; refine the bins last (refine = [...] in [tree])"
         )
     if level != 1:
         raise PlanError(
-            f"{rule}is for a chain that ends with the bins of an axis of one level, and {name!r} "
-            f"has {level}; leave out branching, or name the number of bins as the only one"
+            f"{rule}is for a chain that ends with the bins of an axis of one level, and "
+            f"{axis.name!r} has {level}; leave out branching, or name the number of bins as the "
+            "only one"
         )
     if not 2 <= bins <= MOST_SUMMED_BINS:
         raise PlanError(f'{rule}is for 2 to 2^16 bins, got {bins:,}; use measure = "all"')

@@ -136,7 +136,7 @@ class ChainAnswers(Answers[PlannedChain]):
         """Return those of places whose bins end the chain: nothing else tells of their bins."""
         del number  # places name all axes but that of the bins
         tree = self.plan.tree
-        place = places_of(self.plan.tree)
+        place = places_of(tree)
         if place is None or not sums.is_cuboid or sums.levels != (levels := tree.chain[place]):
             return None
         if not self.design.everything or self.design.public_depth > place:
@@ -155,7 +155,7 @@ class ChainAnswers(Answers[PlannedChain]):
         """
         del on_fraction
         plan = self.plan
-        tree = self.plan.tree
+        tree = plan.tree
         variances = noise_variances(plan) | dict.fromkeys(filter(plan.is_public, plan.levels), 0.0)
         noisy = {levels: int64_zeros(tree.cells(levels)) for levels in variances}
         every = measured_nodes(*unlisted(self.design.outline, noisy, variances))
@@ -200,8 +200,9 @@ class SumsAnswers(Answers[PlannedSums]):
     def answer(self, content: Content, sums: Sums, on_fraction: OnFraction) -> Answer:
         """Return all sums, added up from decoded bins."""
         del on_fraction
-        bins = self.cells(content.stored, [sums.plan.tree.finest])[sums.plan.tree.finest]
-        keys, numbers, counts = sums.added(sums.plan.tree.finest, bins)
+        finest = self.plan.tree.finest
+        bins = self.cells(content.stored, [finest])[finest]
+        keys, numbers, counts = sums.added(finest, bins)
         estimates = Totals.of(sums, numbers)
         estimates.add(keys, bins.estimate)
         variance = self._variances(sums, self._errors(content, sums))[numbers]

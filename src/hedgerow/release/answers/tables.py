@@ -78,7 +78,7 @@ class JointAnswers(Answers[Both]):
     def cells(self, stored: Stored, wanted: Sequence[Levels]) -> NodesOf:
         """Return all measured cells of cuboids, row by row."""
         plan = self.plan
-        tree = self.plan.tree
+        tree = plan.tree
         nodes_of = NodesOf()
         # one with the cells of a public cuboid is public, too, whatever its levels
         noisy = [k for k in wanted if not self.design.is_public(self.design.shape.given(k))]

@@ -21,9 +21,10 @@ _CODE = rf"^\d+ \[(?<low>\S+?)(?<less>{OR_LESS})?, (?<high>\S+?)(?<more>{OR_MORE
 
 def is_numeric(axis: Axis) -> bool:
     """Return whether the codes of an axis's leaves name ranges that join."""
-    with suppress(TableError):
-        edges_of(axis)
-        return True
+    if axis.labels[-1].head(1).str.contains(_CODE).all():  # else millions are not looked at
+        with suppress(TableError):
+            edges_of(axis)
+            return True
     return False
 
 
