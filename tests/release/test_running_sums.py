@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from hedgerow.cli import run
+from hedgerow.cli.plan import cut_errors
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.branching import numeric_axis
 from hedgerow.distribution.plan import (
@@ -495,6 +496,16 @@ def test_the_plan_says_how_counts_of_one_place_compare():
     assert alternative_plan(refined).hash == sums.hash
     assert alternative_plan(make_plan(tracts(), budget=Rho(1), measure=Survivors())) is None
     assert alternative_plan(planned()) is None
+
+
+def test_the_plan_says_nothing_of_errors_that_are_unknown():
+    """Those of places of too many different subtrees; of running sums they are known."""
+    sums = make_plan(tracts(), budget=Rho(1), measure=RunningSums())
+    with mock.patch("hedgerow.plan.chain.MOST_LEAVES_FORECAST", 10):
+        trees = make_plan(tracts((2, 3)), budget=Rho(1), measure=All(), allocation=Uniform())
+        assert mean_cut_variance(trees) == np.inf
+        assert not cut_errors(trees)
+        assert cut_errors(sums).endswith("records, unrounded.")
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
         )
     if made.price_of_a_share > 1:
         say(f"{shares_are_relative(made.price_of_a_share)}\n")
-    if told := _cut_errors(made):
+    if told := cut_errors(made):
         say(f"{told}\n")
     if chosen := " ".join(made.choices.values()):
         say(f"{chosen}\n")
@@ -338,7 +338,7 @@ def show_plan(made: Plan, expected: pl.DataFrame | None = None, *, wide: bool) -
     stdout.print(f"\nplan {made.hash}\n")
 
 
-def _cut_errors(made: Plan) -> str:
+def cut_errors(made: Plan) -> str:
     """Return how far off counts below an edge are, and what the alternative would give."""
     tree = made.tree
     place = places_of(tree)
@@ -347,13 +347,12 @@ def _cut_errors(made: Plan) -> str:
         return ""
     of_place = f", in one {tree.cuboid_name(place)}" if place else ""
     error = mean_cut_variance(made) ** 0.5
-    if error == inf:  # of too many axes or different subtrees
+    if error == inf:  # of too many different subtrees
         return ""
-    other = alternative_plan(made)
     told = f"The count of values below an edge{of_place}: RMSE {error:,.4g} records, unrounded"
-    if other is None:
+    other = alternative_plan(made)
+    if other is None or (value := mean_cut_variance(other) ** 0.5) == inf:
         return f"{told}."
-    value = mean_cut_variance(other) ** 0.5
     told = f'{told}; {value:,.4g} with measure = "{other.measure.name}"'
     if made.public_depth == place:
         return f"{told}."

@@ -204,11 +204,11 @@ def plan_distribution(
 def mean_cut_variance(plan: Plan) -> float:
     """Return the mean variance of the estimated counts below the upper edges of the bins.
 
-    Where bins end a chain, of those of one place: a node of the depth above them.
+    Where bins end a chain, of those of one place: a node of the depth above them; infinite where
+    the error of its total is unknown.
     """
-    error = cumulative_error(plan)
-    cuts = error.cuts if isinstance(error, Decoded) else error.excess(0.0)
-    return float(cuts[1:].mean())
+    with np.errstate(invalid="ignore"):  # of the cut before all bins, which no total moves
+        return float(cumulative_error(plan).excess(0.0)[1:].mean())
 
 
 def cumulative_error(plan: Plan) -> CutError | Decoded:
