@@ -54,9 +54,9 @@ demo: $(RUN)
 	@echo "Open demo/commuting/out/report.html and demo/census/out/report.html;" \
 	  "what else was said, and errors against the truth (hedgerow compare): demo/*.txt"
 
-# One thread a worker: matrices are small, and threads that wait for each other cost many times more.
+# One thread a worker: matrices and tables are small, and threads that wait for each other cost more.
 # Three workers for two cores: one of them often waits for a browser, a database or a JVM.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist loadgroup
+PYTEST := OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/pytest -n 3 --dist loadgroup
 
 test: lint types
 	$(PYTEST)

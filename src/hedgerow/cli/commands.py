@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn, cast
@@ -347,7 +348,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Return the exit code of a command; print every failure as one sentence, no traceback."""
     try:
-        code = app(arguments, standalone_mode=False) or 0
+        code = _command()(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -361,6 +362,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if code == STOPPED:
         _print_error(_stopped(arguments))
     return int(code)
+
+
+@cache
+def _command() -> Any:
+    """Return what runs the application, made once: from its functions Typer makes it each time."""
+    return typer.main.get_command(app)
 
 
 def _stopped(arguments: Sequence[str] | None) -> str:
