@@ -1,5 +1,6 @@
 """``[allocation]`` becomes a type; keys that do not go together and own priors are refused."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,6 +10,7 @@ from hedgerow.errors import PlanError, SpecError
 from hedgerow.plan.allocation.fair import Fair
 from hedgerow.spec.allocation import AllocationSpec
 from hedgerow.spec.release_file import AllocationSection, ReleaseFile
+from hedgerow.spec.release_spec import ReleaseSpec
 from hedgerow.spec.table import TableSpec
 
 AXIS = {"name": "place", "levels": ["town"], "areas": "towns.csv"}
@@ -175,6 +177,70 @@ def test_a_copy_of_the_table_is_known_as_a_prior_to_a_person_at_a_terminal(
     assert spec.is_own_prior(tree, counts)
     assert not spec_of(method="optimal", prior="earlier.csv", unit=unit).is_own_prior(tree, counts)
     assert not spec_of(unit=unit).is_own_prior(tree, counts)
+
+
+TWO_AXES = """
+[table]
+source = "table.csv"
+[[axis]]
+name = "place"
+levels = ["town"]
+areas = "towns.csv"
+[[axis]]
+name = "income"
+low = 0
+high = 40
+bins = 4
+out_of_bounds = "refuse"
+[workload]
+cuboids = "cube"
+[privacy]
+rho = 1
+"""
+
+
+@pytest.fixture
+def incomes_of(tmp_path):
+    """Reads a prior beside a table of four incomes in two towns.
+
+    Its counts, int (towns, bins), and whether it is known as the table once more.
+    """
+    own = pl.DataFrame({"town": ["a", "b", "b", "b"], "income": [3.5, 12.0, 19.0, 40.0]})
+    own.write_csv(tmp_path / "table.csv")
+    pl.DataFrame({"town": ["a", "b"]}).write_csv(tmp_path / "towns.csv")
+    path = tmp_path / "release.toml"
+    path.write_text(TWO_AXES)
+
+    def read(**columns):
+        pl.DataFrame(columns).write_csv(tmp_path / "earlier.csv")
+        spec = ReleaseSpec(path)
+        tree = spec.tree()
+        given = {"method": "optimal", "prior": {"source": "earlier.csv", "public": True}}
+        allocation = AllocationSpec(AllocationSection.model_validate(given), spec.table)
+        found = allocation.prior(tree).counts
+        counts = np.zeros((2, 4), int)
+        counts[tuple(found.codes)] = found.values
+        return counts.tolist(), allocation.is_own_prior(tree, spec.table.counts(tree))
+
+    return read
+
+
+def test_the_numbers_of_a_prior_are_put_into_the_bins_of_the_axis(incomes_of):
+    told = incomes_of(town=["a", "a", "b"], income=[2.5, 9.0, 31.0])
+    assert told == ([[2, 0, 0, 0], [0, 0, 0, 1]], False)
+    table = {"town": ["b", "b", "a", "b"], "income": [40.0, 12.0, 3.5, 19.0]}
+    assert incomes_of(**table, other=list("wxyz")) == ([[1, 0, 0, 0], [0, 2, 0, 1]], True)
+    codes = ["0 [0, 10)", "3 [30, 40]"]
+    assert incomes_of(town=["a", "b"], income=["x", "y"], income_bin=codes)[0][1] == [0, 0, 0, 1]
+
+
+def test_numbers_of_a_prior_that_fit_no_bin_are_told_of(incomes_of):
+    with pytest.raises(hr.TableError, match=r"the prior: .*range 'income': .*outside"):
+        incomes_of(town=["a"], income=[41])
+    with pytest.raises(hr.TableError, match=r"the prior: .*column 'income' holds text that is no"):
+        incomes_of(town=["a"], income=["many"])
+    with pytest.raises(hr.TableError, match=r"the prior: .*has no column 'income_bin'"):
+        incomes_of(town=["a"], wage=[4])
 
 
 def test_a_target_is_of_single_noisy_counts(spec_of):

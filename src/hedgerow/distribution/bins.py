@@ -13,8 +13,14 @@ from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import TableError, outside_limits, reads_table
 from hedgerow.tables.axis import Axis
 from hedgerow.tables.codes.ranges import OR_LESS, OR_MORE, edges_of, is_numeric
-from hedgerow.tables.sources.database import open_database, translate_duckdb_errors
-from hedgerow.tables.sources.source import describe_source, float_sql, load, open_source
+from hedgerow.tables.sources.database import translate_duckdb_errors
+from hedgerow.tables.sources.source import (
+    check_fits,
+    describe_source,
+    float_sql,
+    load,
+    open_table,
+)
 
 
 def coded_axis(ranges: Ranges, branching: Sequence[int]) -> Axis:
@@ -85,7 +91,7 @@ def codes_of_bins(axis: Axis, bins: Int32) -> pa.DictionaryArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Binned:
-    """Records with the codes of their bins. Confidential.
+    """Records with the codes of their bins. Confidential, unless their table is public.
 
     Attributes:
         table: the codes are under the name of each axis's deepest level.
@@ -96,19 +102,30 @@ class Binned:
     moved: tuple[tuple[str, int], ...]
 
 
-@reads_table
-def binned(table: Any, numeric: Sequence[NumericColumn], others: Sequence[str]) -> Binned:
+def binned(
+    table: Any, numeric: Sequence[NumericColumn], others: Sequence[str], *, public: bool = False
+) -> Binned:
     """Return the records with the codes of their bins.
 
     Args:
         table: as for `hedgerow.tables.read.read_leaves`. Numbers may also be text, as in CSV.
         numeric: the columns to cut into bins.
         others: further columns to keep, where the table has them: codes, counts, units.
+        public: anyone may see the table; then it has to fit the memory (`open_table`).
     """
+    read = _binned if public else reads_table(_binned)
+    return read(table, numeric, others, public=public)
+
+
+def _binned(
+    table: Any, numeric: Sequence[NumericColumn], others: Sequence[str], *, public: bool
+) -> Binned:
     subject = describe_source(table, "the table")
-    with open_database() as db, open_source(db, table, subject) as source:
+    with open_table(table, subject, public=public) as (db, source):
         kept = [name for name in dict.fromkeys(others) if name in source.names]
         kinds = load(db, source, [*(n.column for n in numeric), *kept])
+        if public:
+            check_fits(db, kinds, subject)
         values = [f"TRY_CAST(c{i} AS DOUBLE) AS v{i}" for i in range(len(numeric))]
         for n, kind in zip(numeric, kinds, strict=False):
             if kind != TEXT and not kind.endswith(NUMBERS) and not kind.startswith("DECIMAL"):

@@ -10,7 +10,7 @@ from typing import Any, cast
 from hedgerow.declared import Rational, frozen
 from hedgerow.distribution.branching import AllRanges, Cdf, Objective, Quantiles
 from hedgerow.distribution.plan import ForDistribution
-from hedgerow.errors import HedgerowError, PlanError, SpecError, shorten
+from hedgerow.errors import HedgerowError, PlanError, SpecError, of_public_table, shorten
 from hedgerow.plan.allocation.allocation import (
     Allocation,
     Importance,
@@ -120,7 +120,9 @@ def read_prior(given: PriorSection, table: TableSpec, tree: Tree, what: str, adv
     """Return a public table of a section, or raise if it is the confidential one."""
     table.check_public(given.source, what, advice)
     path = table.folder / given.source
-    return Prior.read(tree, path, count=given.count, columns=given.columns, public=given.public)
+    with of_public_table("the prior: "):
+        source = table.with_codes(path, tree, "the table") if given.public else path
+    return Prior.read(tree, source, count=given.count, columns=given.columns, public=given.public)
 
 
 def is_copy(
@@ -135,9 +137,9 @@ def is_copy(
     path = table.folder / given.source
     for bounded in {table.file.table.unit is not None, False}:
         with suppress(HedgerowError):  # not such a table, so not a copy
-            names = columns_in(path, what)
-            called = as_called(tree.axes, names, what, given=given.columns)
-            copy = table.counts_of(path, tree.with_axes(called), bounded=bounded)
+            source = table.with_codes(path, tree, what)
+            called = as_called(tree.axes, columns_in(source, what), what, given=given.columns)
+            copy = table.counts_of(source, tree.with_axes(called), bounded=bounded)
             if has_counts_of(copy, counts):
                 return True
     return False

@@ -314,18 +314,19 @@ class AcceptSection(Section):
         part = _PART.fullmatch(str(self.within))
         number = self.within if part is None else exact(part[1], "within", SpecError) / 100
         unit = "" if part is None else " ".join(part[2].split())
+        least = 1 if self.least is None else self.least
         match (unit, self.least, self.share, self.quantile):
             case ("", None, None, None):
                 return number
-            case ("%", int(least), None, None):
+            case ("%", int(), None, None):
                 return OfCount(number, least=least)
             case ("% of records", None, None, None):
                 return OfRecords(number)
-            case ("points", least, str(share), None):
-                return OfShare(number, share, least=1 if least is None else least)
-            case ("", None, None, dict(quantile)):
+            case ("points", _, str(share), None):
+                return OfShare(number, share, least=least)
+            case ("", _, None, dict(quantile)):
                 ((axis, rank),) = quantile.items()
-                return OfQuantile(number, axis, rank)
+                return OfQuantile(number, axis, rank, least=least)
         raise SpecError(
             'within must be a number of records, or "1 %" of the count with from = 1000, from '
             'which size on it must hold, or "0.5 % of records", got '

@@ -152,6 +152,22 @@ class TableSpec:
         )
         return replace(made, moved=records.moved) if isinstance(records, Binned) else made
 
+    def with_codes(self, path: Path, tree: Tree, what: str) -> Any:
+        """Return a public table, with the codes of bins where it has the numbers of an axis.
+
+        Args:
+            path: its file; its columns of numbers are called as the table's.
+            tree: of the release.
+            what: names it.
+        """
+        names = columns_in(path, what)
+        numeric = [
+            n for n in self._numeric(tree) if n.column in names and n.axis.columns[-1] not in names
+        ]
+        numbers = {n.column for n in numeric}
+        others = [name for name in names if name not in numbers]
+        return binned(path, numeric, others, public=True).table if numeric else path
+
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
         """Return the table, to be read on Spark."""
         table = self.file.table

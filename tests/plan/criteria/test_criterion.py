@@ -47,7 +47,7 @@ def test_areas_shares_and_quantiles_come_back_from_the_description_of_a_plan():
     bound = hr.OfShare("1/200", "place.level1", least=50)
     criteria = [
         hr.Criterion("place.level2", bound, cells="0.95"),
-        hr.Criterion("place.level1", hr.OfQuantile("2.5", "income", "1/4")),
+        hr.Criterion("place.level1", hr.OfQuantile("2.5", "income", "1/4", least=20)),
         hr.Criterion("income.bin", 30, areas=AREAS),
         hr.Criterion("total", hr.OfQuantile(5, "income"), areas=AREAS),
     ]
@@ -63,7 +63,7 @@ def test_areas_shares_and_quantiles_come_back_from_the_description_of_a_plan():
             "95 % of place.level2 within 0.5 points of its share of place.level1 from 50, with "
             "probability 0.95"
         ),
-        "all place.level1 within 2.5 of the quantile 1/4 of income, with probability 0.95",
+        "all place.level1 within 2.5 of the quantile 1/4 of income from 20, with probability 0.95",
         "all income.bin by areas (clinic, level2) within 30 records, with probability 0.95",
         (
             "all total by areas (clinic, level2) within 5 of the quantile 1/2 of income, with "

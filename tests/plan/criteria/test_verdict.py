@@ -313,6 +313,19 @@ def stretch(counts, rank):
     return [10 * (i + (wanted - before[i]) / (before[i + 1] - before[i])) for i in (j, k)]
 
 
+@given(true=WHOLE, distance=st.integers(1, 40), least=st.integers(1, 60))
+def test_quantiles_of_too_few_records_are_left_out(true, distance, least):
+    errors = np.random.default_rng(least).normal(size=(32, 5))
+
+    def largest(size):
+        bound = hr.OfQuantile(distance, "income", least=size)
+        criterion = hr.Criterion("place.town", bound, sizes=KNOWN)
+        return items_of(INCOMES, criterion, (2, 2), np.arange(32), true).largest(errors)
+
+    records = AT_PLACE @ true
+    assert np.array_equal(largest(least), largest(1)[records[records > 0] >= least])
+
+
 @given(true=WHOLE, given=WHOLE, distance=st.integers(1, 40), rank=st.integers(1, 7))
 def test_conditions_on_errors_of_a_quantile_are_those_on_the_quantile(true, given, distance, rank):
     """Of whole counts from 0 on, which have one, or a stretch of them."""

@@ -139,6 +139,16 @@ def test_a_page_without_criteria_has_nothing_of_them():
             ("level2: every share of level1 within 0.5 points, "
             f"where level1 has at least 1 people, {USUAL}"),
         ),
+        (
+            "en", hr.Criterion("level1", hr.OfQuantile(500, "income", least=1_200)),
+            ("level1: every quantile 1/2 of income within 500, "
+            f"where there are at least 1,200 people, {USUAL}"),
+        ),
+        (
+            "fr", hr.Criterion("level1", hr.OfQuantile(500, "income", least=900)),
+            ("level1 : chaque quantile 1/2 de income à 500 près, "
+            f"là où il y a au moins 900 people, {AVEC}"),
+        ),
         ("en", hr.Criterion("level2", 12345), f"level2: every count within 12,345 people, {USUAL}"),
     ],
 )  # fmt: skip

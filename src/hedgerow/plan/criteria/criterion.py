@@ -71,7 +71,8 @@ class Bound:
     def words(self, amount: float) -> str:
         """Return a bound of the same kind in words."""
         fields = {name: getattr(self, name) for name in self.signed.values()}
-        return one_line(f"{figure(self.scale * amount)}{self.noun.format(**fields)}")
+        noun = self.noun.format(**fields).removesuffix(" from 1")
+        return one_line(f"{figure(self.scale * amount)}{noun}")
 
 
 @frozen(repr=False)
@@ -130,7 +131,7 @@ class OfShare(Bound):
 
     Example:
         >>> hr.OfShare("0.005", "state")
-        0.5 points of its share of state from 1
+        0.5 points of its share of state
     """
 
     part: Annotated[Exact, PART]
@@ -149,22 +150,24 @@ class OfQuantile(Bound):
         part: the distance, in units of the axis.
         axis: its name.
         rank: of the quantile, 1/2 for the median.
+        least: the size, in records, from which on cells must keep it.
 
     Raises:
-        PlanError: no distance above 0, or no rank between 0 and 1.
+        PlanError: no distance above 0, no rank between 0 and 1, or no size of at least 1.
 
     Example:
-        >>> hr.OfQuantile(500, "income")
-        500 of the quantile 1/2 of income
+        >>> hr.OfQuantile(500, "income", least=200)
+        500 of the quantile 1/2 of income from 200
     """
 
     part: Annotated[Exact, DISTANCE]
     axis: str
     rank: Annotated[Exact, RANK] = Fraction(1, 2)
-    signed: ClassVar[Mapping[str, str]] = {"axis": "axis", "rank": "rank"}
+    least: Annotated[int, LEAST] = field(default=1, kw_only=True)
+    signed: ClassVar[Mapping[str, str]] = {"axis": "axis", "rank": "rank", "from": "least"}
     texts: ClassVar[Sequence[str]] = ("axis",)
     scale: ClassVar[int] = 1
-    noun: ClassVar[str] = " of the quantile {rank} of {axis}"
+    noun: ClassVar[str] = " of the quantile {rank} of {axis} from {least:,}"
 
     @property
     def ratio(self) -> tuple[int, int]:

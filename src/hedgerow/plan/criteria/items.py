@@ -124,7 +124,7 @@ def items_of(
     if isinstance(within, OfQuantile):
         number, _ = within.place(tree)
         edges, _ = edges_of(tree.axes[number])
-        return _quantiles(within, edges, codes[number], sums[sizes > 0], counts)
+        return _quantiles(within, edges, codes[number], sums[sizes >= within.least], counts)
     if isinstance(within, OfShare):
         every = sums_by(named(tree, within.of, "share"), None)
         of = every.tocsc().indices[sums.indices[sums.indptr[:-1]]]  # that of the first cell

@@ -7,7 +7,7 @@ from math import floor
 from hedgerow.estimate.estimator import Estimator
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.pages.markup import in_english, items, part, shown, spoken
-from hedgerow.plan.criteria.criterion import Criterion
+from hedgerow.plan.criteria.criterion import Criterion, OfQuantile
 from hedgerow.plan.criteria.verdict import Verdict, verdicts
 from hedgerow.plan.page.protected import units
 from hedgerow.plan.plan import Plan
@@ -87,7 +87,10 @@ def _bound(plan: Plan, criterion: Criterion, amount: Fraction | float) -> str:
     words = {name: getattr(own, name) for name in getattr(own, "signed", {}).values()}
     words = {name: each if isinstance(each, int) else str(each) for name, each in words.items()}
     number = say.numeral(_figure(getattr(own, "scale", 1) * amount))
-    return say(f"criteria.bound.{type(own).__name__}", amount=number, units=units(plan), **words)
+    bound = say(f"criteria.bound.{type(own).__name__}", amount=number, units=units(plan), **words)
+    if isinstance(own, OfQuantile) and own.least > 1:
+        return say("criteria.large", bound=bound, least=own.least, units=units(plan))
+    return bound
 
 
 def _figure(amount: Fraction | float) -> str:
