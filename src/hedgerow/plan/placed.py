@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int64, IntPair, int64, int64_zeros
+from hedgerow.arrays import Int64, IntPair, distinct, int64, int64_zeros
 from hedgerow.errors import PlanError, did_you_mean
 from hedgerow.estimate.cube.shape import AxisShape
 from hedgerow.estimate.spine.support import UNBOUNDED, Bounds, ContradictionError, Support
@@ -83,7 +83,7 @@ class Placed:
     @property
     def is_by_group(self) -> bool:
         """Whether every group is a combination of its own."""
-        return len(np.unique(self.of_group)) == len(self.of_group)
+        return len(distinct(self.of_group)) == len(self.of_group)
 
     @property
     def group(self) -> Int64:

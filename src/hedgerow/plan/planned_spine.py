@@ -17,6 +17,7 @@ from hedgerow.arrays import (
     Levels,
     OfCuboids,
     Sizes,
+    distinct,
     int32,
     int64,
     row_by_row,
@@ -162,7 +163,7 @@ class PlannedSpine(Spine, Joint):
             codes, numbers = self.attribute_cells(cuboid)
             sizes = [a.sizes[k] for a, k in zip(self.shape.axes[1:], levels, strict=True)]
             number = np.full(prod(sizes), -1, dtype=np.int64)
-            used = np.unique(numbers[numbers >= 0])  # others have no detail cell, and no code
+            used = distinct(numbers[numbers >= 0])  # others have no detail cell, and no code
             number[np.ravel_multi_index(some_of(codes, used), sizes)] = used
             forms = self.model.variances(numbers)
             self._forms[levels] = SpineVariances(forms, number, tuple(sizes))
@@ -201,7 +202,7 @@ class PlannedSpine(Spine, Joint):
         """Whether shares are a product and every node has every group that any node has."""
         group = self.model.support.group[-1]
         nodes = self.shape.axes[0].sizes[-1]
-        return isinstance(self.model, Nested) and len(group) == nodes * len(np.unique(group))
+        return isinstance(self.model, Nested) and len(group) == nodes * len(distinct(group))
 
     @property
     def is_best(self) -> bool:

@@ -18,6 +18,7 @@ from hedgerow.arrays import (
     Int64,
     IntArrays,
     IntPair,
+    distinct,
     int32,
     int64_zeros,
     run_starts,
@@ -160,9 +161,9 @@ class Support:
         parent = [int64_zeros(len(keys[0]))]
         for level in range(spine.depth, 0, -1):
             above = spine.parents(level)[keys[0] // groups] * groups + keys[0] % groups
-            distinct, parent[0] = _distinct(above)
-            keys.insert(0, distinct)
-            parent.insert(0, int64_zeros(len(distinct)))
+            own, parent[0] = _distinct(above)
+            keys.insert(0, own)
+            parent.insert(0, int64_zeros(len(own)))
         each = zip(keys, spine.sizes, strict=True)
         counts = [np.bincount(k // groups, minlength=nodes) for k, nodes in each]
         group = tuple(int32(k % groups) for k in keys)
@@ -264,8 +265,7 @@ def _deepest_keys(nodes: int, widths: Int64, has: IntPair | None) -> Int64:
         _check_numbers("node", node, nodes)
         _check_numbers("group", group, groups)
         keep = widths[group] > 0
-        keys = np.sort(node[keep] * groups + group[keep])  # np.unique hashes, which is slower
-        keys = keys[np.diff(keys, prepend=-1) > 0]
+        keys = distinct(node[keep] * groups + group[keep])
     if len(keys) == 0:
         raise EstimateError("public facts leave no cell at all: no node has a group with cells")
     return keys

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers
+from hedgerow.arrays import ByLevel, Float64, FloatPair, FloatTriple, Int64, Numbers, distinct
 from hedgerow.declared import frozen
 from hedgerow.errors import EstimateError
 from hedgerow.estimate.tree.shapes import Shapes
@@ -43,7 +43,7 @@ def largest_variances(shapes: Shapes, own_variance: Numbers, *, combine: bool) -
         return Passes.of(shapes, own, combine=combine).by_depth(largest=True)
     by_depth = own.copy()
     for t, (axis, level) in enumerate(shapes.steps, start=1):
-        n = np.unique(shapes.levels[axis][level - 1].families)
+        n = distinct(shapes.levels[axis][level - 1].families)
         n_own = np.where(n > 1, own[t], 0.0)  # an only child is its parent
         by_depth[t] = (by_depth[t - 1] / n**2 + n_own * (1 - 1 / n)).max()
     return by_depth

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from hedgerow.arrays import Bool, Float64, Int64, float64, int32, int64_zeros, runs
+from hedgerow.arrays import Bool, Float64, Int64, distinct, float64, int32, int64_zeros, runs
 from hedgerow.estimate.spine.forms import Forms
 from hedgerow.plan.planned_spine import PlannedSpine
 from hedgerow.plan.spine import Spine
@@ -119,7 +119,7 @@ class SpineAnswers(JointAnswers[PlannedSpine]):
         model = self.design.model
         there = labels >= 0
         group = np.repeat(np.arange(model.support.groups), model.support.widths)
-        entries = np.unique(labels[there] * model.support.groups + group[there])
+        entries = distinct(labels[there] * model.support.groups + group[there])
         size = np.cumsum(np.bincount(entries // model.support.groups) ** 2)
         first = 0
         while first < len(size):

@@ -24,6 +24,7 @@ from hedgerow.arrays import (
     IntTriple,
     Levels,
     among,
+    distinct,
     int32,
     int64,
 )
@@ -199,7 +200,7 @@ class Sums:
 
     def numbers(self, keys: Int64) -> Int64:
         """Return the numbers of the sums that cells are in, ascending; of areas all."""
-        return np.unique(keys) if self.lookup is None else np.arange(self.many)
+        return distinct(keys) if self.lookup is None else np.arange(self.many)
 
     def counted(self, content: Content) -> IntPair:
         """Return the numbers of sums and their released counts.

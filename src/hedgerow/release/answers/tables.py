@@ -31,6 +31,7 @@ from hedgerow.arrays import (
     Levels,
     Tables,
     among,
+    distinct,
     float64,
     int64_zeros,
     row_by_row,
@@ -278,7 +279,7 @@ class TablesAnswers(JointAnswers[PlannedTables]):
         if isinstance(solver, ByFactors):  # all at once
             return sums.many * (1 if sums.lookup is None else axes)
         closed = solver is None or solver.has_covariances
-        return len(np.unique(_kinds(sums))) * ((axes if closed else noisy * ITERATIONS) + A_SUM)
+        return len(distinct(_kinds(sums))) * ((axes if closed else noisy * ITERATIONS) + A_SUM)
 
     def estimates(self, source: Source, wanted: Sequence[Wanted]) -> list[Float64]:
         """Return the estimates of sums; all from one solution."""

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.arrays import Int32, Int64, Levels, int64, int64_zeros
+from hedgerow.arrays import Int32, Int64, Levels, distinct, int64, int64_zeros
 from hedgerow.errors import ReleaseError
 from hedgerow.plan.facts.constraints import Constraints
 from hedgerow.plan.facts.public_rows import attribute_axes, shown
@@ -84,9 +84,9 @@ class TableFacts:
     @cached_property
     def _group(self) -> Int64 | None:
         """The group of every attribute cell; None where some have leaves of several groups."""
-        pairs = np.unique(self._of_leaf * self.constraints.groups + self.constraints.group_of)
+        pairs = distinct(self._of_leaf * self.constraints.groups + self.constraints.group_of)
         cells, groups = np.divmod(pairs, self.constraints.groups)
-        return None if len(np.unique(cells)) < len(cells) else groups
+        return None if len(distinct(cells)) < len(cells) else groups
 
     def _may_hold(self, node: Int64, cell: Int64) -> NDArray[np.bool_]:
         """Return whether each cell may hold records: bool (cells)."""
@@ -98,7 +98,7 @@ class TableFacts:
             above = constraints.spine.ancestors(constraints.spine.depth, self._level)
             place[above[constraints.has[0]] * groups + constraints.has[1]] = True
         possible = ~constraints.zeros
-        pairs = np.unique(self._of_leaf[possible] * groups + constraints.group_of[possible])
+        pairs = distinct(self._of_leaf[possible] * groups + constraints.group_of[possible])
         start = np.searchsorted(pairs, np.arange(int(self._of_leaf.max()) + 2) * groups)
         may = np.zeros(len(node), dtype=np.bool_)
         for k in range(int(np.diff(start).max())):  # the k-th group that has a part in each cell

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.arrays import Int64, Levels, int32, int64, int64_zeros
+from hedgerow.arrays import Int64, Levels, distinct, int32, int64, int64_zeros
 from hedgerow.distribution.bins import ranges_of
 from hedgerow.distribution.ranges import Ranges
 from hedgerow.errors import ReleaseError
@@ -326,13 +326,13 @@ def _used(made: Carried, levels: Levels, nodes: Nodes) -> Used:
     """
     used = dict(made.used)
     for a, (axis, finest) in enumerate(zip(made.plan.tree.axes, levels, strict=True)):
-        own = int64(np.unique(nodes.codes[a]))
+        own = int64(distinct(nodes.codes[a]))
         for level in range(finest, 0, -1):
             every = np.arange(axis.size(level)) if a == made.numeric else own
             if not np.isin(own, used.setdefault((a, level), every)).all():
                 file = counts_file(levels)
                 raise ReleaseError(f"the counts in {file} are of other areas than coarser ones")
-            own = int64(np.unique(axis.nodes_above(level - 1, level, own)))
+            own = int64(distinct(axis.nodes_above(level - 1, level, own)))
     return used
 
 

@@ -10,6 +10,7 @@ from hedgerow.arrays import (
     Float64,
     Int64,
     IntPair,
+    distinct,
     int64,
     int64_zeros,
     starts_among,
@@ -68,7 +69,7 @@ def shapes_of(
     steps = int64(np.rint((where - translate) / scale))
     owner = rings.area[rings.polygon]
     points, ring = _on_grid(steps, rings.ring, owner, areas)
-    keeps = np.unique(ring)
+    keeps = distinct(ring)
     topology = Topology.of(points, np.searchsorted(keeps, ring), len(keeps))
     largest = _largest(np.abs(topology.areas_twice), owner[keeps], areas)
     needed = np.isin(np.arange(len(keeps)), largest)
@@ -83,7 +84,7 @@ def unwrapped(longitudes: Float64) -> Float64:
     """Return longitudes so that areas on both sides of the date line stand beside each other."""
     if not len(longitudes) or np.ptp(longitudes) <= FULL_TURN / 2:
         return longitudes
-    every = np.unique(longitudes)
+    every = distinct(longitudes)
     gaps = np.diff(every)
     if gaps.max() <= FULL_TURN - np.ptp(every):
         return longitudes

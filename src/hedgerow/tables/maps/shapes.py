@@ -20,6 +20,7 @@ from hedgerow.arrays import (
     Float64,
     Int64,
     IntPair,
+    distinct,
     int64,
     run_starts,
     run_sums,
@@ -111,7 +112,7 @@ class Topology:
         gone = np.repeat(needed & (made.areas_twice == 0), np.diff(self.ring_start))
         own = np.split(self.points, self.arc_start[1:-1])
         parts = np.split(points, start[1:-1])
-        for whole in np.unique(np.maximum(self.arcs, ~self.arcs)[gone]).tolist():
+        for whole in distinct(np.maximum(self.arcs, ~self.arcs)[gone]).tolist():
             parts[whole] = own[whole]
         return replace(made, points=np.concatenate(parts), arc_start=starts_of(parts))
 
