@@ -17,6 +17,9 @@ from hedgerow.text import Exact
 
 DIGITS = 60
 RHO_DIGITS = 12
+MOST_STEPS = 200
+NEAR = Decimal("1e-25")
+"""Of the best order: how many steps are taken towards it, and how near they come, relatively."""
 _MOST = Fraction(10**300)  # what a float holds
 _UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -112,20 +115,29 @@ def float_above(value: Fraction | Decimal) -> float:
 
 
 def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
-    """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by bisection; the left side increases."""
+    """Return about the root a of ρa² + ln(1+a) = ln(1/δ), by Newton's method between two bounds.
+
+    The left side increases. Near the root the bound that is proved at a hardly changes with a.
+    """
     rough = Context(prec=40, Emin=MIN_EMIN, Emax=MAX_EMAX)
     cost = _divided(rough, rho)
     target = _log_inverse_above(delta)
     low = Decimal(0)
-    high = rough.sqrt(rough.divide(target, cost))
-    for _ in range(150):
-        middle = rough.divide(rough.add(low, high), Decimal(2))
-        reached = rough.add(
-            rough.multiply(cost, rough.multiply(middle, middle)),
-            rough.ln(rough.add(middle, Decimal(1))),
-        )
-        low, high = (middle, high) if reached < target else (low, middle)
-    return high
+    order = high = rough.sqrt(rough.divide(target, cost))
+    for _ in range(MOST_STEPS):
+        above = rough.add(order, Decimal(1))
+        quadratic = rough.multiply(cost, order)
+        reached = rough.add(rough.multiply(quadratic, order), rough.ln(above))
+        excess = rough.subtract(reached, target)
+        low, high = (order, high) if excess < 0 else (low, order)
+        slope = rough.add(rough.multiply(Decimal(2), quadratic), rough.divide(Decimal(1), above))
+        step = rough.divide(excess, slope)
+        if abs(step) <= rough.multiply(order, NEAR):
+            break
+        order = rough.subtract(order, step)
+        if not low < order < high:
+            order = rough.divide(rough.add(low, high), Decimal(2))
+    return order
 
 
 def _divided(context: Context, value: Fraction) -> Decimal:
