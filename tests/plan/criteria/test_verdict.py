@@ -16,6 +16,7 @@ from hedgerow.distribution.bins import coded_axis
 from hedgerow.distribution.plan import ForDistribution
 from hedgerow.evaluate.accepted import ROUNDED
 from hedgerow.noise.envelope import LaplaceEnvelope, NormalEnvelope
+from hedgerow.plan.criteria import least as least_module
 from hedgerow.plan.criteria.items import items_of
 from hedgerow.plan.criteria.joint import errors_of
 from hedgerow.plan.criteria.law import Alike, Bounded, Drawn, drawn_law
@@ -577,6 +578,24 @@ def test_two_percent_less_than_the_least_budget_is_too_little(options):
         at = plain_plan(TREE, measure=hr.All(), accept=plan.accept,
                         **options | {"budget": type(budget)(**changed)})  # fmt: skip
         assert (hr.verdicts(at)[0].reach >= 1) is kept
+
+
+@pytest.mark.parametrize(("within", "laws"), [(300, 1), (9, None)])
+def test_one_law_tells_every_budget_unless_noise_is_narrow(monkeypatch, within, laws):
+    asked = []
+
+    def told(plan, **options):
+        asked.append(plan)
+        return hr.verdicts(plan, **options)
+
+    monkeypatch.setattr(least_module, "verdicts", told)
+    plan = plain_plan(TREE, budget=hr.Rho("1/5000"), measure=hr.All(), allocation=hr.Optimal(),
+                      accept=[hr.Criterion("level2", within, cells="0.9")])  # fmt: skip
+    budget = hr.least_budget(plan)
+    assert len(asked) == laws if laws else len(asked) > 2
+    at = plain_plan(TREE, budget=budget, measure=hr.All(), allocation=hr.Optimal(),
+                    accept=plan.accept)  # fmt: skip
+    assert 1 <= hr.verdicts(at)[0].reach <= 1.002 * (1 + 2e-4)
 
 
 def test_a_plan_without_criteria_has_no_least_budget():

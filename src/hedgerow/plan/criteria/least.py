@@ -1,9 +1,11 @@
 """The least budget at which estimates keep all criteria of a plan."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from math import inf, isinf, log
+from functools import cache
+from math import inf, isinf, log, sqrt
 
 from hedgerow.errors import BudgetError, NoiseError, PlanError
 from hedgerow.plan.criteria.verdict import verdicts
@@ -18,6 +20,8 @@ NEAR = 1.002
 """The largest reach of a budget that is taken for the least."""
 FARTHEST = 500.0
 """Of a step, in natural logarithms of budgets."""
+ALIKE, WIDE = 1e-4, 100
+"""How alike the ratios of two plans' variances must be, from which variance on, for one law."""
 LESS = Decimal("0.98")
 """A budget that is so much less must keep less."""
 
@@ -47,17 +51,7 @@ def least_budget(plan: Plan) -> Budget:
     """
     if not plan.accept:
         raise PlanError("there is no criterion to keep: give [[accept]]")
-    tried = {}
-
-    def reach(amount: Decimal) -> float:
-        if amount not in tried:
-            try:
-                at = planned_at(plan, with_value(plan.budget, Fraction(amount)))
-            except (BudgetError, NoiseError) as fault:
-                raise PlanError(f"at {amount:g}, which they ask for, is no plan: {fault}") from None
-            tried[amount] = _least_reach(at)
-        return tried[amount]
-
+    reach = _reaches(plan)
     amount = _UP.divide(*map(Decimal, value_of(plan.budget).as_integer_ratio()))
     slope = 0.5 if isinstance(plan.budget, Rho) else 1.0  # of log reach by log amount
     for _ in range(MOST_TRIED):
@@ -78,6 +72,38 @@ def least_budget(plan: Plan) -> Budget:
             slope = max(0.1, log(other / own) / float((following / amount).ln()))
         amount = following
     raise PlanError("no least budget was found that keeps the criteria; give another one to start")
+
+
+def _reaches(plan: Plan) -> Callable[[Decimal], float]:
+    """Return what gives the least reach at a budget, or a little less.
+
+    Where all errors are those of a plan that was judged, times one number, its law tells.
+    """
+    judged = list[tuple[Plan, float]]()
+
+    @cache
+    def reach(amount: Decimal) -> float:
+        try:
+            at = planned_at(plan, with_value(plan.budget, Fraction(amount)))
+        except (BudgetError, NoiseError) as fault:
+            raise PlanError(f"at {amount:g}, which they ask for, is no plan: {fault}") from None
+        for other, own in judged:
+            if (scale := _scale(other, at)) is not None:
+                return own / scale * (1 - ALIKE)
+        judged.append((at, _least_reach(at)))
+        return judged[-1][1]
+
+    return reach
+
+
+def _scale(plan: Plan, other: Plan) -> float | None:
+    """Return by what all errors of another plan are larger, and so T; None where shapes differ."""
+    if other.noise.keys() != plan.noise.keys():
+        return None
+    pairs = [(other.noise[k].noise_variance, v.noise_variance) for k, v in plan.noise.items()]
+    ratios = [new / old for new, old in pairs]
+    is_alike = max(ratios) <= min(ratios) * (1 + ALIKE) and min(map(min, pairs)) >= WIDE
+    return sqrt(max(ratios)) if is_alike else None
 
 
 def _least_reach(plan: Plan) -> float:
