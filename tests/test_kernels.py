@@ -44,20 +44,34 @@ IndexDataCacheFile._save_index = late(IndexDataCacheFile._save_index, float(sys.
 IndexDataCacheFile._save_data = late(IndexDataCacheFile._save_data, float(sys.argv[3]))
 from summed import total
 print(total(np.array([1, 2, 3], dtype=sys.argv[1])))
+print(sum(total.stats.cache_misses.values()), file=sys.stderr)
 """
 
 
-def test_two_processes_that_compile_at_once_do_not_mix_their_kernels_up(tmp_path):
-    """Without the lock the last sum of floats is of the integers' code."""
+@pytest.fixture
+def begun(tmp_path):
+    """Begins a process that compiles a sum for a type; index and code are saved after seconds."""
     (tmp_path / "summed.py").write_text(KERNEL)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
 
-    def begun(*arguments):
+    def begin(*arguments):
         return subprocess.Popen(
-            [sys.executable, "-c", SLOWLY, *arguments],
-            cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", SLOWLY, *arguments], cwd=tmp_path, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
+    return begin
+
+
+def test_two_processes_that_need_a_kernel_at_once_compile_it_once(begun):
+    at_once = [begun("int64", "1", "1") for _ in range(2)]
+    said = [process.communicate(timeout=600) for process in at_once]
+    assert [out for out, _ in said] == ["6\n", "6\n"]
+    assert sorted(misses for _, misses in said) == ["0\n", "1\n"]
+
+
+def test_two_processes_that_compile_at_once_do_not_mix_their_kernels_up(begun):
+    """Without the lock the last sum of floats is of the integers' code."""
     at_once = [begun("int64", "1", "2"), begun("float64", "2", "0")]
     assert [process.communicate(timeout=600)[0] for process in at_once] == ["6\n", "6.0\n"]
     for kind, sum_ in (("float64", "6.0\n"), ("int64", "6\n")):

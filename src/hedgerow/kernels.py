@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 from filelock import FileLock
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
 from hedgerow.arrays import Int64
@@ -53,15 +54,14 @@ def _compiled(function: Callable[P, R], own: dict[str, Any]) -> Callable[P, R]:
     except RuntimeError:  # nowhere to keep it: a read-only installation without a home
         return cast("Callable[P, R]", numba.njit(**options)(function))
     files = compiled._cache._cache_file  # noqa: SLF001 - Numba offers no other way in
-
-    lock = Path(f"{files._index_path}.lock")  # noqa: SLF001
-    load, files.save = _in_turn(files.load, lock), _in_turn(files.save, lock)
+    load = files.load
 
     def load_if_current(key: object) -> object:
         files._source_stamp = kernel_digest(compiled)  # noqa: SLF001
         return load(key)
 
     files.load = load_if_current
+    compiled.compile = _in_turn(compiled.compile, Path(f"{files._index_path}.lock"))  # noqa: SLF001
     return cast("Callable[P, R]", compiled)
 
 
@@ -138,20 +138,26 @@ def _text(value: object) -> str:
     )
 
 
-def _in_turn(task: Callable[P, R], lock: Path) -> Callable[P, R]:
-    """Return the task, run by one process at a time.
+def _in_turn(compile_for: Callable[P, R], lock: Path) -> Callable[P, R]:
+    """Return what compiles a kernel for some types, or loads it, in one process at a time.
 
-    Two processes that save kernels for different types at once both take the next free file, and
-    the index of one then names the code of the other: it would read integers as floats.
+    Of several processes that need it at once one compiles it, and the others load that. And two
+    that saved it for different types at once would both take the next free file, and the index of
+    one then name the code of the other: it would read integers as floats.
+
+    Numba's own lock comes first, as a kernel is compiled within another one: so no thread waits for
+    the file of one that waits for this thread.
     """
 
     def run(*given: P.args, **named: P.kwargs) -> R:
-        try:
-            held: AbstractContextManager[object] = FileLock(lock).acquire()
-        except OSError:  # not there yet, or read-only: nothing will be saved
-            held = nullcontext()
-        with held:
-            return task(*given, **named)
+        with global_compiler_lock:
+            try:
+                lock.parent.mkdir(parents=True, exist_ok=True)
+                held: AbstractContextManager[object] = FileLock(lock).acquire()
+            except OSError:  # read-only: nothing will be saved
+                held = nullcontext()
+            with held:
+                return compile_for(*given, **named)
 
     return run
 
