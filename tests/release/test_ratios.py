@@ -308,7 +308,7 @@ def slope_errors(plan, seeds):
         slope, residual = solve[1] @ y, y - design @ (solve @ y)
         naive = np.sqrt(residual @ residual / 22 * (solve @ solve.T)[1, 1])
         exact = np.sqrt(solve[1] @ factors.times(solve[1]))
-        errors = release.draws("town", 100, seed=seed).select(pl.col("^error_.*$")).to_numpy()
+        errors = release.draws("town", 60, seed=seed).select(pl.col("^error_.*$")).to_numpy()
         yield slope - 50, naive, exact, (solve[1] @ errors).std()
 
 
