@@ -34,7 +34,7 @@ EVERY = [
     *((name, None) for name in CASES),
     *((kind, seed) for kind, (_, seeds) in RANDOM.items() for seed in range(seeds)),
 ]
-WRITTEN = [(name, seed) for name, seed in EVERY if seed is None or seed < RANDOM[name][1] // 3]
+WRITTEN = [(name, seed) for name, seed in EVERY if seed is None or seed < RANDOM[name][1] // 6]
 """Those of which a directory is made: files, page and check follow from the kind of a plan."""
 NEARLY_EXACT = {hr.DiscreteGaussian: hr.Rho(10**6), hr.DiscreteLaplace: hr.Epsilon(10**4)}
 
