@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.carried import parts_of
-from hedgerow.release.page.report import REPORT, page
+from hedgerow.release.page.report import page
 from hedgerow.tables.lists.product import BETWEEN_CODES
 from tests.made import fixed_axis, plain_plan, random_counts
 from tests.release.drawn_page import read
