@@ -75,7 +75,7 @@ def test_intervals_hold_as_often_as_they_say(kind):
 def test_intervals_that_are_too_narrow_are_seen(monkeypatch):
     monkeypatch.setattr(coverage, "USUAL", Confidence(0.85))
     made = coverage.with_wide_noise(SAMPLE[0], hr.DiscreteGaussian)
-    assert any(each.faults for each in coverage.coverage(made, 40).values())
+    assert any(each.faults for each in coverage.coverage(made, 12).values())
 
 
 def test_shares_cost_no_more_than_those_of_the_optimisers_before():
@@ -111,7 +111,7 @@ def test_a_budget_that_is_too_large_or_too_small_is_seen(monkeypatch):
     least = hr.least_budget
     for factor in (Fraction(103, 100), Fraction(97, 100)):
         monkeypatch.setattr(hr, "least_budget", lambda plan, f=factor: hr.Rho(least(plan).rho * f))
-        assert criteria.judged("cube, survivors", 10).faults
+        assert criteria.judged("chain, unmeasured levels", 2).faults
 
 
 FEW_AREAS = quantiles.Incomes.drawn(areas=48)

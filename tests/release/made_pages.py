@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import hedgerow as hr
 from hedgerow import cli
 from hedgerow.evaluate.simulate import seeded_bits
+from hedgerow.release.directory.manifest import REPORT
 from hedgerow.release.directory.measurements import counts_file
 from hedgerow.release.execution import in_memory
 from hedgerow.release.page.carried import parts_of
@@ -29,6 +30,7 @@ CUBES = ["pairs", "doubtful", "open", "three axes", "only", "names of a cube"]
 NAMED = ["beside", "margins", "tables", "below", "alone", "names of named", "one"]
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 COARSE, FINE = "home.ward × work.region", "home.region × work.region × age.region"
+VERSION = "9.8.7"
 USUAL = {"budget": BUDGET, "neighbours": hr.Replace(), "measure": hr.All()}
 
 
@@ -114,7 +116,8 @@ def written(folder, counts, *, estimator=None, seed=4, plan=None, **options):
         folder=folder, plan=plan, tree=plan.tree, counts=counts, estimator=estimator
     )
     made.release = hr.read_release(folder)
-    made.text = page_of(made)
+    text = (folder / REPORT).read_text(encoding="utf-8")  # what `page_of` makes, soon read
+    made.text = text.replace(hr.__version__, VERSION)
     made.seen = read(made.text)
     made.path = folder.with_suffix(".html")
     made.path.write_text(made.text, encoding="utf-8")
@@ -122,7 +125,7 @@ def written(folder, counts, *, estimator=None, seed=4, plan=None, **options):
 
 
 def page_of(made):
-    return page(made.folder, made.plan, made.estimator, "9.8.7")
+    return page(made.folder, made.plan, made.estimator, VERSION)
 
 
 def changed(made, folder, levels, change):

@@ -38,16 +38,21 @@ def released(name, folder):
     return folder
 
 
+@pytest.fixture(scope="module")
+def in_jobs(tmp_path_factory):
+    """The directory of a plan that is cut into jobs."""
+    return released(IN_JOBS, tmp_path_factory.mktemp("jobs") / "out")
+
+
 @pytest.mark.parametrize("ask", ["check", "areas", "again"])
-def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, asked, out, monkeypatch):
-    folder = released(IN_JOBS, out)
+def test_jobs_on_threads_read_each_file_of_noisy_counts_once(ask, in_jobs, asked, monkeypatch):
     run, case = LocalEngine.run, CASES[IN_JOBS]()
     monkeypatch.setattr(LocalEngine, "run", lambda _, *given: run(LocalEngine(8), *given))
     with case.limits():
-        release = hr.read_release(folder)
+        release = hr.read_release(in_jobs)
         assert len(release.plan.design.along.jobs) > 4
         if ask == "check":
-            assert all(finding.passed for finding in hr.check(folder))
+            assert all(finding.passed for finding in hr.check(in_jobs))
         elif ask == "areas":
             release.areas(case.lookup(), by=case.areas[1])
         else:

@@ -63,7 +63,7 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
         monkeypatch.setattr(planned_chain, "MIN_JOBS", 2)
         monkeypatch.setattr(block, "CHUNK_CELLS", 3)
     made = 0
-    for seed in range(ESTIMATORS.index(estimator), 120, 5):  # of all kinds, each its own
+    for seed in range(ESTIMATORS.index(estimator), 60, 5):  # of all kinds, each its own
         found = some_release(seed, estimator)
         if found is None:
             continue
@@ -76,7 +76,7 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
                 assert given["count"].sum() == 0, seed
             else:
                 assert given.equals(true), (seed, depth)
-        if made % 8 == 0:
+        if made in {3, 8}:
             folder = tmp_path / f"{seed}"
             release.write(folder)
             assert [f for f in hr.check(folder) if f.failure] == [], seed
@@ -85,7 +85,7 @@ def test_with_hardly_any_noise_the_release_is_the_truth(monkeypatch, tmp_path, c
                 column = "estimate" if other.name == "least-squares" else "count"
                 total = again.level(depth=counts.tree.depth)[column].sum()
                 assert total == pytest.approx(counts.total, abs=1e-6), (seed, other)
-    assert made > 15
+    assert made >= 8
 
 
 def test_a_cut_below_survivors_is_at_a_measured_depth(monkeypatch):

@@ -27,10 +27,12 @@ def flows(*, regions=4, places=8, seed=3):
     return all_leaves(tree, trips.ravel()), trips.sum(axis=1)
 
 
-def made(counts, *, seed=0, **options):
+def made(counts, *, seeds=(0,), **options):
+    """Releases of one plan, one of each seed."""
     options = {"budget": hr.Rho("1/20"), "neighbours": hr.Replace()} | options
     plan = plain_plan(counts.tree, **options)
-    return in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
+    for bits in map(seeded_bits, seeds):
+        yield in_memory(counts, plan, estimator=hr.Euclidean(), bits=bits)
 
 
 def every_sum(found, truth):
@@ -53,8 +55,8 @@ def test_intervals_of_sums_hold_as_often_as_they_say(options):
     """120 releases: 95 % in each half by size, within 4 standard errors over releases."""
     counts, truth = flows()
     held = []
-    for seed in range(120):
-        found = every_sum(made(counts, seed=seed, **options).cuboid(**OUTFLOW), truth)
+    for release in made(counts, seeds=range(120), **options):
+        found = every_sum(release.cuboid(**OUTFLOW), truth)
         known = found.drop_nulls("low")
         inside = known["truth"].is_between(known["low"], known["high"])
         small = known["truth"] < np.median(truth)
@@ -68,8 +70,8 @@ def test_intervals_of_sums_hold_as_often_as_they_say(options):
 def test_standard_errors_are_those_of_the_estimates_and_no_bias_is_left():
     counts, truth = flows()
     z = []
-    for seed in range(120):
-        found = every_sum(made(counts, seed=seed).cuboid(**OUTFLOW), truth).drop_nulls("estimate")
+    for release in made(counts, seeds=range(120)):
+        found = every_sum(release.cuboid(**OUTFLOW), truth).drop_nulls("estimate")
         each = (found["estimate"] - found["truth"]) / found["standard_error"]
         z.append([each.mean(), (each**2).mean()])
     mean, square = np.mean(z, axis=0)
@@ -82,8 +84,7 @@ def test_what_was_not_measured_is_put_in_its_place_where_most_of_it_belongs():
     """The largest sums lose most below counts of 0: as measured, 0.37 standard errors too low."""
     counts, truth = flows()
     largest, z = np.argsort(truth)[-4:].astype(np.int32), []
-    for seed in range(60):
-        release = made(counts, seed=seed, budget=hr.Rho("1/2000"))
+    for release in made(counts, seeds=range(60), budget=hr.Rho("1/2000")):
         codes = largest, np.zeros(4, dtype=np.int32)
         estimate, variance, _ = survivor_sums(release.content, (2, 0), codes)
         z.append(((estimate - truth[largest]) / np.sqrt(variance)).mean())
@@ -95,7 +96,7 @@ def test_sums_of_which_nothing_was_lost_are_those_of_least_squares():
     axes = [fixed_axis(n, size, columns=[n]) for n, size in (("o", 3), ("d", 4))]
     tree = hr.Tree(axes, ["d", "o"])
     counts = all_leaves(tree, np.arange(12) * 40 + 900)
-    release = made(counts, allocation=hr.Shares(["1/3", "2/3"]))
+    (release,) = made(counts, allocation=hr.Shares(["1/3", "2/3"]))
     found = release.cuboid(o="level1")
     cells = np.arange(12).reshape(3, 4)  # origin by destination
     measured = np.array([np.isin(cells, cells[:, d]).ravel() for d in range(4)])
@@ -165,8 +166,7 @@ def test_of_any_chain_errors_are_those_of_the_estimates(kind):
         tree, tuple(np.indices(shape).reshape(len(shape), -1).astype(np.int32)), trips.ravel()
     )
     truth, z = trips.reshape(shape[0], -1).sum(axis=1), []
-    for seed in range(60):
-        release = made(counts, seed=seed, **options)
+    for release in made(counts, seeds=range(60), **options):
         found = every_sum(release.cuboid(**OUTFLOW), truth).drop_nulls("estimate")
         each = (found["estimate"] - found["truth"]) / found["standard_error"]
         z.append([each.mean(), (each**2).mean()])
@@ -182,7 +182,8 @@ def test_a_sum_that_the_public_total_tells_is_exact():
     tree = hr.Tree([*first, fixed_axis("geo", 5, columns=["geo"])], ["a", "b", "geo"])
     codes = (*np.zeros((2, 5), dtype=np.int32), np.arange(5, dtype=np.int32))
     counts = hr.Counts.from_leaves(tree, codes, np.array([0, 0, 1, 2, 500]))
-    (found,) = made(counts, budget=hr.Rho("1/400")).cuboid(b="b").to_dicts()
+    (release,) = made(counts, budget=hr.Rho("1/400"))
+    (found,) = release.cuboid(b="b").to_dicts()
     assert [found[name] for name in ("count", "estimate", "low", "high")] == [503] * 4
     assert found["standard_error"] == 0
 
@@ -195,8 +196,8 @@ def test_sums_listed_because_of_noise_are_covered_too():
     trips[0] = 3000
     counts = all_leaves(tree, trips.ravel())
     share = []
-    for seed in range(60):
-        found = made(counts, seed=seed).cuboid(o="level1").drop_nulls("low")
+    for release in made(counts, seeds=range(60)):
+        found = release.cuboid(o="level1").drop_nulls("low")
         empty = found.filter(pl.col("o").cast(pl.Int64) > 0)
         share.append([(empty["low"] == 0).sum(), len(empty)])
     held, many = np.sum(share, axis=0)

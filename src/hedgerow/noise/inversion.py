@@ -133,6 +133,7 @@ def tails(law: Law, bits: int) -> Tails:
     )
 
 
+@lru_cache(maxsize=1 << 10)
 def certified_tail_bound(law: Law, probability: float) -> int:
     """Return the smallest k with a certified 2 P(X > k) <= probability."""
     tail = tails(law, GUARD_BITS + max(0, -math.frexp(probability)[1]))
