@@ -109,11 +109,11 @@ def test_a_move_of_a_share_changes_figures_and_lines_and_takes_the_hash_away(bro
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
-@pytest.mark.parametrize("workload", [None, Cube()])
-@pytest.mark.parametrize("allocation", [None, Uniform()])
+@pytest.mark.parametrize(("workload", "allocation"), [(None, Uniform()), (Cube(), None)])
 def test_the_efficiency_is_the_plan_s_and_follows_the_division(
-    browser, tmp_path, workload, allocation
+    browser, tmp_path, monkeypatch, workload, allocation
 ):
+    monkeypatch.setitem(points.USUAL, Rho, ("0.01", "5"))
     plan = make_plan(
         CHAIN, budget=Rho("1/10"), measure=All(), workload=workload, allocation=allocation
     )
