@@ -133,7 +133,7 @@ class Audit:
     """Which pair is released how often, and whether its whole budget shows."""
 
     pair: str
-    releases: int = 400
+    releases: int = 250
     side_by_side: bool = False
     whole: bool = False
 
@@ -290,7 +290,7 @@ def find_uncharged(monkeypatch, pair):
     """Find the use of a pair's last cuboid, which is not charged."""
     right = pair.plan
     monkeypatch.setitem(PAIRS, "uncharged", pair)
-    _, events = Audit("uncharged").run()
+    _, events = Audit("uncharged", 400).run()
     assert excess(events, right.guarantee) <= 0
     left_out = replace(right.guarantee, uses=right.guarantee.uses[:-1])
     assert excess(events, left_out) > 0
