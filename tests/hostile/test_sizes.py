@@ -35,7 +35,7 @@ def spec(relation, measure="survivors", method="chebyshev", **privacy):
     return {
         "table": {"source": "table.parquet", "count": "n"},
         "axis": [{"name": "geo", "levels": ["region", "town"], "areas": "areas.csv"}],
-        "privacy": {"neighbours": relation, **(privacy or {"rho": 1})},
+        "privacy": {"neighbours": relation, **(privacy or {"rho": "1/20"})},
         "estimate": {"method": method, "measure": measure, **penalty},
     }
 
