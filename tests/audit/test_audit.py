@@ -180,7 +180,7 @@ TRUE_CODE = [
     Audit("sums, counts alone", 4_000),
 ]
 ON_DISK, IN_JOBS = copies("moved"), [copies("moved"), copies("moved, sparse, all")]
-IN_JOBS = [replace(audit, releases=2_000) for audit in IN_JOBS]
+IN_JOBS = [replace(audit, releases=1_000) for audit in IN_JOBS]
 MISSED = 0.015
 """By how much an audit of 100,000 copies may stay below a promise that is spent to the full."""
 
