@@ -31,7 +31,7 @@ from hedgerow import cli
 from hedgerow.columns import WIDTH
 from hedgerow.noise import bits
 from hedgerow.plan.page import points
-from hedgerow.privacy.budget import EpsilonDelta
+from hedgerow.privacy.budget import EpsilonDelta, Rho
 from hedgerow.release.directory import keys
 from tests import skips
 from tests.browser import chromium
@@ -301,7 +301,8 @@ def few_budgets(monkeypatch):
     """Planning pages have few budgets, which are soon computed."""
     monkeypatch.setattr(points, "MANTISSAS", ("1",))
     monkeypatch.setattr(points, "FEW_MANTISSAS", ("1",))
-    monkeypatch.setitem(points.USUAL, EpsilonDelta, ("0.1", "1"))  # narrow noise takes long
+    for kind, usual in ((EpsilonDelta, ("0.1", "1")), (Rho, ("0.01", "0.5"))):
+        monkeypatch.setitem(points.USUAL, kind, usual)  # narrow noise takes long
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ PROMISE = '[privacy]\ncontributions = 1\nepsilon = 1\ndelta = "1e-6"\n'
 
 @pytest.fixture
 def released(succeeds, tmp_path):
-    """Plan, release and check a release file of few lines; return what a table of it shows."""
+    """Release and check a release file of few lines; return what a table of it shows."""
 
     def made(text, *shown):
         file = tmp_path / "release.toml"
         file.write_text(text + PROMISE)
         assert len(file.read_text().splitlines()) <= 25
-        for command in (("plan", file), ("release", file), ("check", tmp_path / "out")):
+        for command in (("release", file), ("check", tmp_path / "out")):
             succeeds(*command)
         output = tmp_path / "shown.csv"
         succeeds("table", tmp_path / "out", *shown, "--output", output)

@@ -65,8 +65,10 @@ def test_every_allocation_of_a_cube_is_planned_from_a_file(succeeds, pairs, line
     assert [line.split()[0] for line in matrix.split("\n")[2:6]] == [
         "total", "total", "o_region", "o_town",
     ]  # fmt: skip
-    out = succeeds("plan", pairs, "--json")
-    rows = json.loads(out)["forecast"]
+
+
+def test_the_forecast_of_a_cube_is_by_levels_in_json(succeeds, pairs):
+    rows = json.loads(succeeds("plan", pairs, "--json"))["forecast"]
     assert [row["levels"] for row in rows][:3] == [[0, 0], [0, 1], [1, 0]]
     assert {row["depth"] for row in rows} == {None}
 

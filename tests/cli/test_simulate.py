@@ -166,7 +166,7 @@ def test_the_table_of_the_release_under_another_name_is_refused(command, folder,
     assert refused(found, "is the table of the release file")
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "shuffled", "changed"])
+@pytest.mark.parametrize("kind", ["csv", "shuffled", "changed"])
 def test_what_the_records_of_a_copy_say_is_for_a_terminal_alone(
     command, run_on_terminal, folder, kind
 ):
@@ -393,7 +393,7 @@ def test_a_copy_that_leaves_the_unit_out_is_still_the_table(run_on_terminal, tmp
     )
     for unit in ("", 'unit = "person"\n'):
         (tmp_path / "sim.toml").write_text(
-            '[simulate]\npublic = true\nrelease = "release.toml"\n'
+            f'[simulate]\npublic = true\nrelease = "release.toml"\n{FEW}'
             '[simulate.table]\nsource = "copy.csv"\n' + unit
         )
         code, _, said = run_on_terminal("simulate", tmp_path / "sim.toml", "--runs", "3")

@@ -212,9 +212,10 @@ def test_what_does_not_apply_is_refused_in_a_sentence(run, tmp_path, name):
     given, words = REFUSED[name]
     file = write_files(tmp_path / "files", **given)
     before = sorted(tmp_path.rglob("*"))
-    for command in ("plan", "release"):
-        assert words in refused(run(command, file))
+    assert words in refused(run("release", file))
     assert sorted(tmp_path.rglob("*")) == before
+    if name == "a chain":  # the plan is refused, which both commands make
+        assert words in refused(run("plan", file))
 
 
 # --- killed ---------------------------------------------------------------------------------------
@@ -508,7 +509,7 @@ def test_the_page_and_the_promise_are_read_from_the_directory(run, succeeds, exa
 def test_settings_are_simulated_on_a_public_table_along_the_spine(succeeds, tmp_path):
     more = """[simulate]
 public = true
-budgets = [{ rho = "1" }, { rho = "4" }]
+budgets = [{ rho = "1" }]
 """
     file = write_files(tmp_path / "files", more=more)
     out = succeeds("simulate", file, "--runs", 3, "--show", "rmse")

@@ -337,7 +337,7 @@ def test_a_workload_that_is_registered_is_planned_released_and_checked_like_any_
     ).write_csv("none.csv")  # fmt: skip
     path = file('cuboids = "pairs"', more='[output]\ndirectory = "out"', axes=AGE)
     done = subprocess.run(
-        [sys.executable, "-c", REGISTERED, f"plan {path}", f"release {path}", "check out"],
+        [sys.executable, "-c", REGISTERED, f"release {path}", "check out"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

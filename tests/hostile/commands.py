@@ -32,7 +32,12 @@ def ran(*arguments: Any) -> tuple[int, str, str]:
 
 
 def ends_well(folder: Path, *arguments: Any, makes: str | None = None) -> int:
-    """The exit code of a command that explains itself and leaves nothing half-written.
+    """The exit code of a command that ends well, as `ended_well`."""
+    return ended_well(folder, *arguments, makes=makes)[0]
+
+
+def ended_well(folder: Path, *arguments: Any, makes: str | None = None) -> tuple[int, str, str]:
+    """What `ran` returns of a command that explains itself and leaves nothing half-written.
 
     Args:
         folder: what the command may write into.
@@ -54,7 +59,7 @@ def ends_well(folder: Path, *arguments: Any, makes: str | None = None) -> int:
         (top,) = (Path(name).parts[0] for name in made)
         after = {name: data for name, data in after.items() if Path(name).parts[0] != top}
     assert after == before, f"{said}; {sorted(set(after) ^ set(before))}"
-    return code
+    return code, out, err
 
 
 def place_of(folder: Path, file: str) -> Path:

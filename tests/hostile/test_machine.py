@@ -96,7 +96,7 @@ def test_a_parquet_file_cut_anywhere_is_refused(tmp_path, name):
     )
     whole = files[name]
     write(tmp_path, {**files, "release.toml": toml(spec).encode()})
-    for length in range(0, len(whole), 50):
+    for length in range(0, len(whole), 90):
         (tmp_path / name).write_bytes(whole[:length])
         assert ends_well(tmp_path, "release", tmp_path / "release.toml") == 2, length
     (tmp_path / name).write_bytes(whole)

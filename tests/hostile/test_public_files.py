@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.errors import HedgerowError, PlanError
 from hedgerow.plan.facts.constraints import constraints_of
 from hedgerow.plan.facts.facts import PublicTable, Zeros, read_facts
-from tests.hostile.commands import ends_well, ran, write
+from tests.hostile.commands import ended_well, write
 from tests.hostile.mutations import csv, parquet, toml
 
 BLOCKS = {"tract": ["A", "A", "B"], "block": ["A1", "A2", "B1"]}
@@ -40,8 +40,7 @@ def planned(folder, facts, content=b"", name="facts.csv"):
         "release.toml": toml({**SPEC, "public": facts}).encode(),
     }
     write(folder, files)
-    code = ends_well(folder, "plan", folder / "release.toml")
-    _, out, err = ran("plan", folder / "release.toml")
+    code, out, err = ended_well(folder, "plan", folder / "release.toml")
     for said in (out, err):
         assert not set(said) & set("\x1b\r\u202e"), said[:500]
     assert len(err) < 5_000

@@ -197,12 +197,12 @@ def made(request, tmp_path_factory):
     return Traced(tmp_path_factory.mktemp(request.param[0]), cases)
 
 
-def test_a_public_file_opens_nothing_but_itself_and_its_declared_parts(made):
+def opens_nothing_but_itself_and_its_declared_parts(made):
     wrong = {name: sorted(made.opened(name) - declared(made, name)) for name in made.named}
     assert {name: paths for name, paths in wrong.items() if paths} == {}
 
 
-def test_an_honest_file_is_read_and_seen_to_be_read(made):
+def is_read_and_seen_to_be_read_if_honest(made):
     """Or the trace shows nothing."""
     for name in made.named:
         if name.startswith("honest"):
@@ -210,7 +210,7 @@ def test_an_honest_file_is_read_and_seen_to_be_read(made):
             assert str(made.place[name] / made.named[name]) in made.opened(name)
 
 
-def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(made):
+def is_read_as_what_it_says_or_refused_in_one_sentence(made):
     for name in made.named:
         code, said = made.ended[name]
         assert code in {0, 2}, f"{name}: {said}"
@@ -219,7 +219,7 @@ def test_a_disguised_file_is_read_as_what_it_says_or_refused_in_one_sentence(mad
             assert secret not in said, name
 
 
-def test_nothing_is_written_beside_a_public_file(made):
+def has_nothing_written_beside_it(made):
     """As GDAL's .gfs files."""
     for place in made.place.values():
         assert not list(place.rglob("*.gfs"))
@@ -227,3 +227,11 @@ def test_nothing_is_written_beside_a_public_file(made):
         "people.csv", "people.parquet", "people.db", "areas.geojson", "areas.zip",
         "areas.geojson.gz", "schema.xsd",
     }  # fmt: skip
+
+
+def test_a_public_file_reaches_nothing_but_itself_and_its_declared_parts(made):
+    """All of one trace in one test: a sweep that leaves traces out makes no others."""
+    opens_nothing_but_itself_and_its_declared_parts(made)
+    is_read_and_seen_to_be_read_if_honest(made)
+    is_read_as_what_it_says_or_refused_in_one_sentence(made)
+    has_nothing_written_beside_it(made)

@@ -11,7 +11,7 @@ import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.hostile.commands import ends_well, ran, write
+from tests.hostile.commands import ended_well, ran, write
 from tests.hostile.mutations import csv
 
 EVIL = "</script><img src=x onerror=document.title='evil'>\x1b[2J"
@@ -43,8 +43,7 @@ def planned(folder, name, content=None):
             **({} if content is None else {name: content}),
         },
     )
-    code = ends_well(folder, "plan", folder / "release.toml")
-    _, out, err = ran("plan", folder / "release.toml")
+    code, out, err = ended_well(folder, "plan", folder / "release.toml")
     assert not set(out + err) & set("\x1b\r\u202e")
     assert len(err) < 1_000
     return code, err

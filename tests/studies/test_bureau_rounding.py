@@ -93,7 +93,7 @@ def sums_by(label, table):
     return out
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_chain_keeps_the_parents_sums_bounds_zeros_and_each_stage(seed):
     rng = np.random.default_rng(seed)
     stages = chain_of(rng, 14)

@@ -140,7 +140,8 @@ class ReleaseSpec:
     def estimator(self) -> Estimator:
         """From ``[estimate]``."""
         given = self.file.estimate.model_dump(exclude_none=True, exclude={"measure"})
-        given.setdefault("method", self.measure.method)
+        if "method" not in given:  # what is measured by default depends on the tree
+            given["method"] = self.measure.method
         if "penalty" in given:
             number = within("[estimate]", as_float, given["penalty"], "penalty", EstimateError)
             given["penalty"] = number

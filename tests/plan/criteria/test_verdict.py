@@ -393,7 +393,7 @@ def test_no_settled_count_is_off_by_more_than_its_bound(kind):
         exact = plan.public is not None
         if plan.mechanism is not hr.DiscreteGaussian:
             continue
-        for run in range(6):
+        for run in range(3):
             release = made.release(bits=run)
             errors, counts = {}, {}
             for levels in plan.levels:
@@ -412,7 +412,7 @@ def test_no_settled_count_is_off_by_more_than_its_bound(kind):
                 bound = _settled(squares, level, errors, 0 if exact else None)
                 assert (off <= bound[:, 0] + 1e-6).all()
                 compared += 1
-    assert compared > 40
+    assert compared > 20
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,6 +9,7 @@ import hedgerow as hr
 from hedgerow.distribution.bins import coded_axis
 from hedgerow.pages.catalogue import catalogue
 from hedgerow.plan.criteria.law import Bounded
+from hedgerow.plan.page import points as budgets
 from hedgerow.plan.page.accepted import listed, required, told
 from hedgerow.plan.page.judged import judged_at, least_of
 from hedgerow.plan.page.page import planning_page
@@ -39,11 +40,11 @@ def at(plan, value):
 @pytest.mark.parametrize("plan", [CHAIN, CUBE])
 def test_each_budget_has_the_verdicts_of_its_own_plan(plan):
     least = least_of(plan)
-    budgets = Budgets.around(plan.budget, ("1", "5")).including(value_of(least))
-    assert budgets.values[budgets.least] == value_of(least)
-    plans = [at(plan, value) for value in budgets.values]
+    around = Budgets.around(plan.budget, ("1", "5")).including(value_of(least))
+    assert around.values[around.least] == value_of(least)
+    plans = [at(plan, value) for value in around.values]
     seen = set()
-    every = judged_at(plans, budgets.own, budgets.least)
+    every = judged_at(plans, around.own, around.least)
     for place, judged in enumerate(zip(*every, strict=True)):
         for verdict, own in zip(judged, hr.verdicts(plans[place]), strict=True):
             assert (verdict.kept, verdict.of_estimates) == (own.kept, own.of_estimates)
@@ -51,7 +52,7 @@ def test_each_budget_has_the_verdicts_of_its_own_plan(plan):
             assert verdict.probability == pytest.approx(own.probability, abs=5e-3)
             seen.add(verdict.of_estimates)
         keeps = all(verdict.of_estimates == "yes" for verdict in judged)
-        assert keeps == (place >= budgets.least)
+        assert keeps == (place >= around.least)
     assert seen == {"yes", "no"}
 
 
@@ -66,7 +67,8 @@ def test_no_budget_is_marked_where_a_criterion_is_kept_by_none():
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
-def test_criteria_of_areas_shares_and_quantiles_are_judged_at_every_budget():
+def test_criteria_of_areas_shares_and_quantiles_are_judged_at_every_budget(monkeypatch):
+    monkeypatch.setitem(budgets.USUAL, hr.Rho, ("0.01", "1"))
     bins = coded_axis(hr.Ranges.equal_width("income", 0, 40, 4), [4])
     tree = hr.Tree([TREE.axes[0], bins])
     known = hr.Prior(all_leaves(tree, [30] * tree.leaves), public=True)

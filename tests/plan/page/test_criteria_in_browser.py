@@ -22,18 +22,19 @@ TOWNS = hr.Criterion("level2", 12, cells="0.9")
 WHOLE = hr.Criterion("total", hr.OfRecords("0.002"), records=3000)
 
 
-@pytest.fixture
-def plan():
-    tree = fixed_tree(place=(3, 8))
-    return plain_plan(tree, budget=hr.Rho("1/2"), measure=hr.All(), accept=[TOWNS, WHOLE])
-
-
 def outcomes(tab):
     return [told(tab, f"#criteria dt >> nth={i}") for i in range(2)]
 
 
-def test_criteria_are_kept_until_the_slider_goes_below_the_least_budget(browser, tmp_path, plan):
-    tab = opened(browser, a_page(tmp_path, plan))
+def test_criteria_follow_the_slider_and_each_division_has_its_own_verdicts(browser, tmp_path):
+    tree = fixed_tree(place=(3, 8))
+    plan = plain_plan(tree, budget=hr.Rho("1/2"), measure=hr.All(), accept=[TOWNS, WHOLE])
+    path = a_page(tmp_path, plan)
+    are_kept_until_the_slider_goes_below_the_least_budget(opened(browser, path), plan)
+    are_others_of_another_division_and_none_of_one_s_own(opened(browser, path))
+
+
+def are_kept_until_the_slider_goes_below_the_least_budget(tab, plan):
     assert tab.locator("main > section").first.get_attribute("id") == "criteria"
     assert all("kept" in said and "not" not in said for said in outcomes(tab))
     least = value_of(least_of(plan))
@@ -56,8 +57,7 @@ def test_criteria_are_kept_until_the_slider_goes_below_the_least_budget(browser,
     assert tab.complaints == []
 
 
-def test_another_division_has_its_own_verdicts_and_one_s_own_has_none(browser, tmp_path, plan):
-    tab = opened(browser, a_page(tmp_path, plan))
+def are_others_of_another_division_and_none_of_one_s_own(tab):
     first = told(tab, "#least")
     tab.get_by_role("button", name="Optimal").click()
     assert told(tab, "#least") != first

@@ -33,6 +33,7 @@ pytestmark = [CHROMIUM.needed, pytest.mark.xdist_group("browser")]
 MOST_NODES = 12 * 20 + 120
 """That a move makes: a dozen for each of 20 cuboids, and those of the head and of the foot."""
 
+USUAL = ("0.1", "3")
 EVIL = "</script><img src=x onerror=document.title='evil'>"
 
 
@@ -77,8 +78,16 @@ def chain(tmp_path_factory):
     quick = [each for each in points._others() if each[0] != "fair"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(points, "MANTISSAS", ("1", "3"))  # of three times as many by default
+        patch.setitem(points.USUAL, EpsilonDelta, USUAL)  # narrow noise takes long
         patch.setattr(points, "_others", lambda: quick)
         return plan, a_page(tmp_path_factory.mktemp("page"), plan)
+
+
+def steps(plan):
+    """The budgets of the page of a chain."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(points.USUAL, EpsilonDelta, USUAL)
+        return Budgets.around(plan.budget, ("1", "3")).values
 
 
 def test_at_the_file_s_own_budget_the_page_shows_the_plan_s_errors_and_hash(browser, chain):
@@ -109,11 +118,11 @@ def test_a_move_of_a_share_changes_figures_and_lines_and_takes_the_hash_away(bro
 
 
 @pytest.mark.usefixtures("few_budgets", "own_division_alone")
-@pytest.mark.parametrize("workload", [None, Cube()])
-@pytest.mark.parametrize("allocation", [None, Uniform()])
+@pytest.mark.parametrize(("workload", "allocation"), [(None, Uniform()), (Cube(), None)])
 def test_the_efficiency_is_the_plan_s_and_follows_the_division(
-    browser, tmp_path, workload, allocation
+    browser, tmp_path, monkeypatch, workload, allocation
 ):
+    monkeypatch.setitem(points.USUAL, Rho, ("0.01", "5"))
     plan = make_plan(
         CHAIN, budget=Rho("1/10"), measure=All(), workload=workload, allocation=allocation
     )
@@ -155,7 +164,7 @@ def test_the_first_step_that_keeps_an_accuracy_reaches_it_and_the_one_before_doe
     tab.locator("#count").fill("1000")
     tab.locator("#within").fill("5")
     tab.locator("#use").click()
-    values = Budgets.around(plan.budget, ("1", "3")).values
+    values = steps(plan)
     needed = values.index(Fraction(told(tab).removeprefix("ε = ")))
     for value, reached in ((values[needed], True), (values[needed - 1], False)):
         made = make_plan(CHAIN, budget=EpsilonDelta(value, "1e-8"), measure=Survivors())
@@ -247,7 +256,7 @@ def test_shares_and_the_budget_are_moved_with_the_keyboard_alone(browser, chain)
     tab = opened(browser, path)
     tab.locator("#value").focus()
     tab.keyboard.press("End")
-    assert told(tab) == "ε = 10"
+    assert told(tab) == "ε = 3"
     tab.locator(".row input >> nth=1").focus()
     before = tab.locator(".row output").nth(1).inner_text()
     tab.keyboard.press("ArrowRight")
@@ -312,7 +321,7 @@ def test_each_key_and_each_button_is_one_step_and_each_step_a_plan(browser, chai
         return told(tab), told(tab, "#hash").replace(" ", "")
 
     division = Division("own", plan, None, keeps=True)
-    values = Budgets.around(plan.budget, ("1", "3")).values
+    values = steps(plan)
     wanted = [(f"ε = {float(value):g}", division.at(value).hash) for value in values]
     tab.locator("#value").focus()
     tab.keyboard.press("Home")
