@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dis import get_instructions
 from functools import cache
 from hashlib import sha256
@@ -31,6 +30,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 CELLS_WORTH_A_THREAD = 1 << 15
+PATIENCE = 300
+"""Seconds to wait for another process that compiles the same kernel."""
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -61,7 +62,7 @@ def _compiled(function: Callable[P, R], own: dict[str, Any]) -> Callable[P, R]:
         return load(key)
 
     files.load = load_if_current
-    compiled.compile = _in_turn(compiled.compile, Path(f"{files._index_path}.lock"))  # noqa: SLF001
+    compiled.compile = _in_turn(compiled.compile, files)
     return cast("Callable[P, R]", compiled)
 
 
@@ -138,24 +139,30 @@ def _text(value: object) -> str:
     )
 
 
-def _in_turn(compile_for: Callable[P, R], lock: Path) -> Callable[P, R]:
+def _in_turn(compile_for: Callable[P, R], files: Any) -> Callable[P, R]:
     """Return what compiles a kernel for some types, or loads it, in one process at a time.
 
     Of several processes that need it at once one compiles it, and the others load that. And two
     that saved it for different types at once would both take the next free file, and the index of
-    one then name the code of the other: it would read integers as floats.
+    one then name the code of the other: it would read integers as floats. So whoever does not get
+    the lock (of a read-only folder, or held by a process that was stopped) saves nothing.
 
     Numba's own lock comes first, as a kernel is compiled within another one: so no thread waits for
     the file of one that waits for this thread.
     """
+    lock = Path(f"{files._index_path}.lock")  # noqa: SLF001
 
     def run(*given: P.args, **named: P.kwargs) -> R:
         with global_compiler_lock:
             try:
                 lock.parent.mkdir(parents=True, exist_ok=True)
-                held: AbstractContextManager[object] = FileLock(lock).acquire()
-            except OSError:  # read-only: nothing will be saved
-                held = nullcontext()
+                held = FileLock(lock).acquire(timeout=PATIENCE)
+            except OSError:  # a timeout is one
+                save, files.save = files.save, lambda *_: None
+                try:
+                    return compile_for(*given, **named)
+                finally:
+                    files.save = save
             with held:
                 return compile_for(*given, **named)
 

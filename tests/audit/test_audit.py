@@ -133,7 +133,7 @@ class Audit:
     """Which pair is released how often, and whether its whole budget shows."""
 
     pair: str
-    releases: int = 250
+    releases: int = 400
     side_by_side: bool = False
     whole: bool = False
 
@@ -180,7 +180,7 @@ TRUE_CODE = [
     Audit("sums, counts alone", 4_000),
 ]
 ON_DISK, IN_JOBS = copies("moved"), [copies("moved"), copies("moved, sparse, all")]
-IN_JOBS = [replace(audit, releases=1_000) for audit in IN_JOBS]
+IN_JOBS = [replace(audit, releases=2_000) for audit in IN_JOBS]
 MISSED = 0.015
 """By how much an audit of 100,000 copies may stay below a promise that is spent to the full."""
 
@@ -290,7 +290,7 @@ def find_uncharged(monkeypatch, pair):
     """Find the use of a pair's last cuboid, which is not charged."""
     right = pair.plan
     monkeypatch.setitem(PAIRS, "uncharged", pair)
-    _, events = Audit("uncharged", 400).run()
+    _, events = Audit("uncharged").run()
     assert excess(events, right.guarantee) <= 0
     left_out = replace(right.guarantee, uses=right.guarantee.uses[:-1])
     assert excess(events, left_out) > 0

@@ -176,6 +176,8 @@ def test_areas_and_shares_that_do_not_fit_are_refused(run, areas_file, before, a
         ("within = 200", 'within = "1 %"', "with from = 1000, from which size on"),
         ("within = 200", 'within = "1 % of all"', 'within must be a number such as "1/2"'),
         ("within = 200", "within = 200\nfrom = 10", 'or "0.5 % of records", got'),
+        ("within = 200", 'within = 200\nfrom = 10\nquantile = {geography = "1/2"}',
+         "[[accept]] 1 axis 'geography' is no numeric column"),
         ("from = 100", "from = 0", "[[accept]] 2 from must be"),
         ("from = 100", "form = 100", "unknown key 'form'; did you mean 'from'"),
         ("cells = 0.9", "cells = 2", "[[accept]] 2 cells must be in"),

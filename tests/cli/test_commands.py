@@ -520,6 +520,8 @@ for file, code in zip(sys.argv[1:], (0, 2), strict=True):
         cli.main()
     except SystemExit as end:
         assert end.code == code, end.code
+    else:
+        raise AssertionError("it returned")
 """
 
 

@@ -166,7 +166,7 @@ def test_the_table_of_the_release_under_another_name_is_refused(command, folder,
     assert refused(found, "is the table of the release file")
 
 
-@pytest.mark.parametrize("kind", ["csv", "shuffled", "changed"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "shuffled", "changed"])
 def test_what_the_records_of_a_copy_say_is_for_a_terminal_alone(
     command, run_on_terminal, folder, kind
 ):

@@ -13,7 +13,7 @@ from tests.noise.reference import KEY, draw_in_chunks, fits
 
 N = 2_000_000
 ENOUGH = 500_000
-"""A variance that is 5 % off moves the statistic of 60 bins by 600 there, of which 70 are found."""
+"""A variance that is 5 % off moves the statistic of 60 bins by 300 to 600 there; it is about 70."""
 
 
 def binned(law, bins=60):

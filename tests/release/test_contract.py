@@ -197,7 +197,8 @@ def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name,
     known = estimated_together(this.plan)
     dense = dense_of(name, seed) if known else None
     asked = [*combinations(this.tree), *((None, each) for each in this.case.sums)]
-    surer = itertools.cycle([hr.Confidence(0.999), hr.Confidence(0.95, simultaneous=True)])
+    surer = [hr.Confidence(0.999), hr.Confidence(0.95, simultaneous=True)]
+    by_turns = itertools.cycle(surer if (seed or len(name)) % 2 else surer[::-1])
     for levels, names in asked:
         if levels is not None and this.plan.table_of(levels) is None:
             for confidence in (hr.Confidence(), None):
@@ -213,7 +214,7 @@ def test_any_sum_is_that_of_a_table_with_the_errors_of_dense_least_squares(name,
         assert found.select(alone.columns).equals(alone)
         dense.agrees(found)
         assert found["contradicted"].null_count() == 0
-        wide = this.release.cuboid(next(surer), **names)
+        wide = this.release.cuboid(next(by_turns), **names)
         assert (wide["low"] <= found["low"]).all()
         assert (wide["high"] >= found["high"]).all()
 

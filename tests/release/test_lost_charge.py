@@ -19,7 +19,7 @@ from hedgerow.release import execution
 from hedgerow.release.directory import output, staging
 from hedgerow.release.directory.keys import Charging
 from hedgerow.release.execution import in_memory
-from tests.made import fixed_axis, plain_plan, random_counts
+from tests.made import plain_plan, random_counts, random_tree
 from tests.refused import refused
 
 DATASET = "trips"
@@ -28,9 +28,9 @@ RESUME, DISCARD = hr.Unfinished.RESUME, hr.Unfinished.DISCARD
 
 @pytest.fixture(scope="module")
 def made():
-    tree = hr.Tree([fixed_axis("geo", 3, 4)])
-    counts = random_counts(np.random.default_rng(11), tree)
-    return counts, plain_plan(tree, budget=hr.Rho("1/2"))
+    rng = np.random.default_rng(11)
+    tree = random_tree(rng, axes=2, depth=2)
+    return random_counts(rng, tree), plain_plan(tree, budget=hr.Rho("1/2"))
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_the_page_in_a_release_is_the_one_that_its_files_make(pages, kind):
     check_report(made.folder, made.plan, made.estimator, hr.__version__)
 
 
-@pytest.mark.parametrize("kind", ["geography", "tables"])
+@pytest.mark.parametrize("kind", ["geography", "pairs", "tables"])
 def test_a_page_of_other_words_or_blocks_is_refused(pages, kind, tmp_path):
     """A browser ends a script at ``</SCRIPT>`` too, and base64 forgives what it does not know."""
     made = changed(pages[kind], tmp_path / "copy", pages[kind].plan.levels[0], lambda file: file)

@@ -308,7 +308,7 @@ def slope_errors(plan, seeds):
         slope, residual = solve[1] @ y, y - design @ (solve @ y)
         naive = np.sqrt(residual @ residual / 22 * (solve @ solve.T)[1, 1])
         exact = np.sqrt(solve[1] @ factors.times(solve[1]))
-        errors = release.draws("town", 60, seed=seed).select(pl.col("^error_.*$")).to_numpy()
+        errors = release.draws("town", 100, seed=seed).select(pl.col("^error_.*$")).to_numpy()
         yield slope - 50, naive, exact, (solve[1] @ errors).std()
 
 
@@ -330,25 +330,22 @@ def test_the_slope_of_a_regression_is_covered_by_the_covariance_and_by_draws_and
 
 
 def test_simultaneous_sets_hold_at_once_over_all_cells_and_not_those_that_are_listed():
-    """Nearly all towns are empty: noise lists some. 20 releases; α = 1e-6: at most 8 may miss.
-
-    Of sets that hold at once over the listed towns alone 14 miss.
-    """
+    """Nearly all towns are empty: noise lists some. 40 releases; α = 1e-6: at most 10 may miss."""
     tree = hr.Tree([hr.Axis.from_frame(
-        "place", {"town": [f"t{i:03}" for i in range(300)], "county": ["c"] * 300},
+        "place", {"town": [f"t{i:03}" for i in range(600)], "county": ["c"] * 600},
         ["county", "town"],
     )])  # fmt: skip
     plan = plain_plan(tree, budget=hr.Rho("1/8"), measure=hr.All())
-    counts = all_leaves(tree, np.array([5000, 3000] + [0] * 298))
+    counts = all_leaves(tree, np.array([5000, 3000] + [0] * 598))
     missed = 0
     at_once = Confidence(0.95, simultaneous=True)
-    for seed in range(20):
+    for seed in range(40):
         release = in_memory(counts, plan, estimator=hr.Euclidean(), bits=seeded_bits(seed))
         found = release.ratio({"place": "town"}, {"place": "county"}, confidence=at_once)
         true = found["town"].replace_strict({"t000": 5 / 8, "t001": 3 / 8}, default=0.0)
         missed += not ((found["low"] <= true + 1e-12) & (true <= found["high"] + 1e-12)).all()
         assert not found["contradicted"].any()
-    assert missed <= 8
+    assert missed <= 10
 
 
 @pytest.mark.parametrize("kind", ["chain", "cube"])

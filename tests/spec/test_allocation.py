@@ -211,11 +211,14 @@ def incomes_of(tmp_path):
     path = tmp_path / "release.toml"
     path.write_text(TWO_AXES)
 
-    def read(**columns):
-        pl.DataFrame(columns).write_csv(tmp_path / "earlier.csv")
+    def read(header=None, /, *, given=None, **columns):
+        """A file of columns, under a header of its own; what else the section says of it."""
+        text = pl.DataFrame(columns).write_csv()
+        (tmp_path / "earlier.csv").write_text(header + text[text.index("\n") :] if header else text)
         spec = ReleaseSpec(path)
         tree = spec.tree()
-        given = {"method": "optimal", "prior": {"source": "earlier.csv", "public": True}}
+        prior = {"source": "earlier.csv", "public": True, **(given or {})}
+        given = {"method": "optimal", "prior": prior}
         allocation = AllocationSpec(AllocationSection.model_validate(given), spec.table)
         found = allocation.prior(tree).counts
         counts = np.zeros((2, 4), int)
@@ -232,6 +235,26 @@ def test_the_numbers_of_a_prior_are_put_into_the_bins_of_the_axis(incomes_of):
     assert incomes_of(**table, other=list("wxyz")) == ([[1, 0, 0, 0], [0, 2, 0, 1]], True)
     codes = ["0 [0, 10)", "3 [30, 40]"]
     assert incomes_of(town=["a", "b"], income=["x", "y"], income_bin=codes)[0][1] == [0, 0, 0, 1]
+
+
+def test_other_columns_of_a_prior_with_numbers_are_left_alone(incomes_of):
+    rows = {"town": ["a", "b"], "income": [9.0, 31.0]}
+    counts = [[1, 0, 0, 0], [0, 0, 0, 1]]
+    wide = {f"other{i}": ["x", "y"] for i in range(900)}
+    assert incomes_of(**wide, **rows, n=[1, 1])[0] == counts
+    assert incomes_of(**wide, **rows, n=[5, 7], given={"count": "n"})[0] == [
+        [5, 0, 0, 0], [0, 0, 0, 7],
+    ]  # fmt: skip
+    assert incomes_of("town,income,x,x", **rows, y=[1, 1], z=[1, 1])[0] == counts
+    bins = ["0 [0, 10)", "3 [30, 40]"]
+    columns = {"columns": {"income": ["income"]}}
+    assert incomes_of(town=["a", "b"], income=bins, given=columns)[0] == counts
+    assert incomes_of(town=["a", "b"], income=["?", "?"], bin=bins)[0] == counts
+
+
+def test_a_copy_is_known_by_its_numbers_whatever_codes_it_has_too(incomes_of):
+    table = {"town": ["b", "b", "a", "b"], "income": [40.0, 12.0, 3.5, 19.0]}
+    assert incomes_of(**table, income_bin=["0 [0, 10)"] * 4) == ([[1, 0, 0, 0], [3, 0, 0, 0]], True)
 
 
 def test_numbers_of_a_prior_that_fit_no_bin_are_told_of(incomes_of):

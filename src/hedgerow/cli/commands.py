@@ -348,7 +348,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Return the exit code of a command; print every failure as one sentence, no traceback."""
     try:
-        code = _command()(arguments, standalone_mode=False) or 0
+        code = _command(app)(arguments, standalone_mode=False) or 0
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -365,9 +365,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 @cache
-def _command() -> Any:
-    """Return what runs the application, made once: from its functions Typer makes it each time."""
-    return typer.main.get_command(app)
+def _command(of: typer.Typer) -> Any:
+    """Return what runs an application, made once: from its functions Typer makes it each time."""
+    return typer.main.get_command(of)
 
 
 def _stopped(arguments: Sequence[str] | None) -> str:

@@ -141,7 +141,9 @@ def _binned(
         for i, n in enumerate(numeric):
             words = f"NULLIF(TRIM(c{i}), '') IS NOT NULL AND TRY_CAST(c{i} AS DOUBLE) IS NULL"
             broken = f"SELECT 1 FROM loaded WHERE {words} LIMIT 1"
-            if kinds[i] == TEXT and db.execute(broken).fetchall():
+            with translate_duckdb_errors(source.subject, "cannot be read to its end"):
+                is_broken = kinds[i] == TEXT and db.execute(broken).fetchall()
+            if is_broken:
                 rule = (
                     "holds text that is no number; write 1234.5, with a point and without "
                     "separators of thousands"

@@ -132,7 +132,7 @@ def _best_order(rho: Fraction, delta: Fraction) -> Decimal:
         low, high = (order, high) if excess < 0 else (low, order)
         slope = rough.add(rough.multiply(Decimal(2), quadratic), rough.divide(Decimal(1), above))
         step = rough.divide(excess, slope)
-        if abs(step) <= rough.multiply(order, NEAR):
+        if step.copy_abs() <= rough.multiply(order, NEAR):
             break
         order = rough.subtract(order, step)
         if not low < order < high:

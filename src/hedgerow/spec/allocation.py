@@ -119,9 +119,10 @@ class AllocationSpec:
 def read_prior(given: PriorSection, table: TableSpec, tree: Tree, what: str, advice: str) -> Prior:
     """Return a public table of a section, or raise if it is the confidential one."""
     table.check_public(given.source, what, advice)
-    path = table.folder / given.source
-    with of_public_table("the prior: "):
-        source = table.with_codes(path, tree, "the table") if given.public else path
+    source = table.folder / given.source
+    if given.public:
+        with of_public_table("the prior: "):
+            source = table.with_codes(given, tree)
     return Prior.read(tree, source, count=given.count, columns=given.columns, public=given.public)
 
 
@@ -134,14 +135,15 @@ def is_copy(
     """
     if given is None:
         return False
-    path = table.folder / given.source
-    for bounded in {table.file.table.unit is not None, False}:
-        with suppress(HedgerowError):  # not such a table, so not a copy
-            source = table.with_codes(path, tree, what)
-            called = as_called(tree.axes, columns_in(source, what), what, given=given.columns)
-            copy = table.counts_of(source, tree.with_axes(called), bounded=bounded)
-            if has_counts_of(copy, counts):
-                return True
+    with suppress(HedgerowError):  # not such a table, so not a copy
+        source = table.with_codes(given, tree, as_table=True)
+        called = as_called(tree.axes, columns_in(source, what), what, given=given.columns)
+        own = tree.with_axes(called)
+        for bounded in {table.file.table.unit is not None, False}:
+            with suppress(HedgerowError):
+                copy = table.counts_of(source, own, bounded=bounded)
+                if has_counts_of(copy, counts):
+                    return True
     return False
 
 

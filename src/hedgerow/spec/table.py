@@ -1,6 +1,7 @@
 """``[table]`` of a release file: where the confidential records are, and how they are counted."""
 
 import os
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from urllib.parse import quote, unquote
 from hedgerow.declared import frozen
 from hedgerow.distribution.bins import Binned, NumericColumn, binned
 from hedgerow.errors import SpecError, TableError
+from hedgerow.limits import MOST_COLUMNS_OF_A_LIST
 from hedgerow.spark.table import SparkSource, SparkTable, read_source
 from hedgerow.spec.axis_section import AREAS_OF_TABLE, NUMERIC
-from hedgerow.spec.release_file import ReleaseFile
+from hedgerow.spec.release_file import PriorSection, ReleaseFile
 from hedgerow.spec.toml_file import within
 from hedgerow.tables.counts import Counts
-from hedgerow.tables.lists.public_table import as_called, columns_in
+from hedgerow.tables.lists.public_table import as_called, columns_in, names_of
 from hedgerow.tables.read import Query
 from hedgerow.tables.sources.files import local_places, share_files
 from hedgerow.tables.sources.odbc import is_connection
@@ -152,21 +154,36 @@ class TableSpec:
         )
         return replace(made, moved=records.moved) if isinstance(records, Binned) else made
 
-    def with_codes(self, path: Path, tree: Tree, what: str) -> Any:
+    def with_codes(self, given: PriorSection, tree: Tree, *, as_table: bool = False) -> Any:
         """Return a public table, with the codes of bins where it has the numbers of an axis.
 
+        Its columns of numbers are called as the table's. Numbers are left alone of an axis that it
+        has the codes of, under any name; where it is read as the table is, they come first.
+
         Args:
-            path: its file; its columns of numbers are called as the table's.
+            given: the section that names it.
             tree: of the release.
-            what: names it.
+            as_table: whether it is read as the table is.
         """
-        names = columns_in(path, what)
+        path = self.folder / given.source
+        names = columns_in(path, "the table")
+        own = given.columns or {}
         numeric = [
-            n for n in self._numeric(tree) if n.column in names and n.axis.columns[-1] not in names
+            n
+            for n in self._numeric(tree)
+            if n.column in names
+            and n.column != given.count
+            and n.axis.name not in own
+            and (as_table or {n.axis.columns[-1], n.axis.levels[-1]}.isdisjoint(names))
         ]
+        if not numeric:
+            return path
         numbers = {n.column for n in numeric}
-        others = [name for name in names if name not in numbers]
-        return binned(path, numeric, others, public=True).table if numeric else path
+        once = [name for name, times in Counter(names).items() if times == 1]
+        kept = names_of(tree.axes).union(*own.values(), self._others, [given.count])
+        left = [name for name in once if name not in numbers | kept][:MOST_COLUMNS_OF_A_LIST]
+        others = [name for name in once if name in kept] + left
+        return binned(path, numeric, others, public=True).table
 
     def on_spark(self, session: Any, tree: Tree) -> SparkTable:
         """Return the table, to be read on Spark."""

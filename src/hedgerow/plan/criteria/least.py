@@ -57,7 +57,9 @@ def least_budget(plan: Plan) -> Budget:
     for _ in range(MOST_TRIED):
         own = reach(amount)
         if 1 <= own <= NEAR and reach(_UP.multiply(amount, LESS)) < 1:
-            return with_value(plan.budget, Fraction(amount))
+            own = reach(amount, by_its_own=True)
+            if own >= 1:
+                return with_value(plan.budget, Fraction(amount))
         step = min(-log(own) / slope, FARTHEST)
         following = _UP.create_decimal(float(amount) * 2.718281828459045**step)
         if following > LARGEST:
@@ -74,22 +76,22 @@ def least_budget(plan: Plan) -> Budget:
     raise PlanError("no least budget was found that keeps the criteria; give another one to start")
 
 
-def _reaches(plan: Plan) -> Callable[[Decimal], float]:
-    """Return what gives the least reach at a budget, or a little less.
+def _reaches(plan: Plan) -> Callable[..., float]:
+    """Return what gives the least reach at a budget, by the law of its own plan or nearly.
 
-    Where all errors are those of a plan that was judged, times one number, its law tells.
+    Where all errors are nearly those of a plan that was judged, times one number, its law tells.
     """
     judged = list[tuple[Plan, float]]()
 
     @cache
-    def reach(amount: Decimal) -> float:
+    def reach(amount: Decimal, *, by_its_own: bool = False) -> float:
         try:
             at = planned_at(plan, with_value(plan.budget, Fraction(amount)))
         except (BudgetError, NoiseError) as fault:
             raise PlanError(f"at {amount:g}, which they ask for, is no plan: {fault}") from None
-        for other, own in judged:
+        for other, own in () if by_its_own else judged:
             if (scale := _scale(other, at)) is not None:
-                return own / scale * (1 - ALIKE)
+                return own / scale
         judged.append((at, _least_reach(at)))
         return judged[-1][1]
 
@@ -97,13 +99,19 @@ def _reaches(plan: Plan) -> Callable[[Decimal], float]:
 
 
 def _scale(plan: Plan, other: Plan) -> float | None:
-    """Return by what all errors of another plan are larger, and so T; None where shapes differ."""
+    """Return by what all errors of another plan are larger, and so T; None where shapes differ.
+
+    Both the variances of the noise and those of the laws that bound it must be alike.
+    """
     if other.noise.keys() != plan.noise.keys():
         return None
-    pairs = [(other.noise[k].noise_variance, v.noise_variance) for k, v in plan.noise.items()]
+    each = [(other.noise[k], own) for k, own in plan.noise.items()]
+    pairs = [(new.noise_variance, old.noise_variance) for new, old in each]
+    if min(map(min, pairs), default=0.0) < WIDE:
+        return None
+    pairs += [(new.envelope.variance, old.envelope.variance) for new, old in each]
     ratios = [new / old for new, old in pairs]
-    is_alike = max(ratios) <= min(ratios) * (1 + ALIKE) and min(map(min, pairs)) >= WIDE
-    return sqrt(max(ratios)) if is_alike else None
+    return sqrt(max(ratios)) if max(ratios) <= min(ratios) * (1 + ALIKE) else None
 
 
 def _least_reach(plan: Plan) -> float:

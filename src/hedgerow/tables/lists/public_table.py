@@ -5,7 +5,7 @@ columns are looked for under both names, the release's own and its list's. The c
 has the columns that the user named.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,15 +97,18 @@ def listed_names(axes: Sequence[Axis]) -> dict[str, tuple[Axis, str]]:
     return by_name
 
 
-def _names_of_others(axis: Axis, axes: Sequence[Axis]) -> set[str]:
-    """Return all names under which a table may have codes of other axes."""
+def names_of(axes: Iterable[Axis]) -> set[str]:
+    """Return all names under which a table may have codes of axes."""
     names = set[str]()
-    for other in axes:
-        if other is not axis:
-            names.update(other.columns)
-            if other.product is None:
-                names.update(other.levels, other.reading.columns if other.reading else ())
+    for axis in axes:
+        names.update(axis.columns)
+        if axis.product is None:
+            names.update(axis.levels, axis.reading.columns if axis.reading else ())
     return names
+
+
+def _names_of_others(axis: Axis, axes: Sequence[Axis]) -> set[str]:
+    return names_of(other for other in axes if other is not axis)
 
 
 def _as_listed(axis: Axis, taken: set[str]) -> Iterator[Axis]:
