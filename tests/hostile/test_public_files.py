@@ -83,6 +83,34 @@ def test_unknown_codes_and_columns_are_refused_and_cannot_forge_the_message(tmp_
 
 
 @pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        ("NaN", "has missing values"),
+        ("", "has missing values"),
+        ("inf", "outside the public bounds"),
+        ("-1", "outside the public bounds"),
+        ("1e400", "outside the public bounds"),
+        ("\x1b[2J", "holds text that is no number"),
+        ("9" * 10_000, "outside the public bounds"),
+    ],
+)
+def test_odd_numbers_of_a_prior_are_refused(tmp_path, number, sentence):
+    ages = {"name": "age", "low": 0, "high": 100, "bins": 4, "out_of_bounds": "refuse"}
+    prior = {"source": "earlier.csv", "public": True}
+    spec = {**SPEC, "axis": [SPEC["axis"][0], ages]}
+    spec["allocation"] = {"method": "optimal", "prior": prior}
+    numbers = [number, "7"]
+    files = {"areas.csv": csv(BLOCKS), "people.csv": csv({"block": ["A1"], "age": ["7"]})}
+    files["earlier.csv"] = csv({"tract": ["A", "B"], "block": ["A1", "B1"], "age": numbers})
+    write(tmp_path, {**files, "release.toml": toml(spec).encode()})
+    code, _, err = ended_well(tmp_path, "plan", tmp_path / "release.toml")
+    assert code == 2
+    assert sentence in err
+    assert not set(err) & set("\x1b\r")
+    assert len(err) < 5_000
+
+
+@pytest.mark.parametrize(
     "bound",
     [
         "-1",
