@@ -20,6 +20,7 @@ from hedgerow.examples.redistricting import REDISTRICTING_SIZES
 from hedgerow.examples.redistricting_nation import RedistrictingSize
 from hedgerow.release.descent.chain import ChainFlow
 from hedgerow.release.directory.keys import Charging
+from tests.cli.in_turn import in_turn
 
 SIGNAL_EXIT = 130
 PATIENCE = 600  # seconds, for a machine that does much else
@@ -511,20 +512,6 @@ def test_an_unforeseen_error_does_not_quote_the_table(run, census, monkeypatch):
     assert "4711" not in err
 
 
-BOTH = """
-import sys
-from hedgerow import cli
-for file, code in zip(sys.argv[1:], (0, 2), strict=True):
-    sys.argv[1:] = ["release", file]
-    try:
-        cli.main()
-    except SystemExit as end:
-        assert end.code == code, end.code
-    else:
-        raise AssertionError("it returned")
-"""
-
-
 WAIT_IN_MEASURING = """
 import sys, time
 from hedgerow import cli
@@ -591,15 +578,13 @@ def test_a_language_without_unicode_and_colours_that_are_forced_change_nothing(
     """A release is made, and codes stay out of logs."""
     frame(commuting.parent / "trips.parquet", TABLE_ERRORS["unknown code"][0])
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "FORCE_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", BOTH, str(census), str(commuting)],
-        capture_output=True, text=True, check=False, timeout=PATIENCE, env={**os.environ, **plain},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = in_turn("release", census, commuting, timeout=PATIENCE, **plain)
+    said = done.stderr.decode()
+    assert done.returncode == 0, said
     succeeds("check", census.parent / "out")
-    assert OUTSIDE in done.stderr
-    assert "not in the public" not in done.stderr
-    assert "zz" not in done.stderr
+    assert OUTSIDE in said
+    assert "not in the public" not in said
+    assert "zz" not in said
 
 
 def test_a_stopped_command_that_releases_nothing_speaks_of_no_release(run, monkeypatch):

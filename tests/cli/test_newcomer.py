@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import terminal
 from hedgerow.tables.counts import Counts
+from tests.cli.in_turn import in_turn
 from tests.made import plain_plan
 
 VISITS = "Patient,Ward\np1,A\np1,A\np1,B\np2,B\np3,\n"
@@ -289,20 +290,6 @@ def test_a_limit_on_memory_is_refused_where_spark_runs_the_release(succeeds, ref
     assert not (tmp_path / "c" / "out").exists()
 
 
-PLANS = """
-import sys
-from hedgerow import cli
-for file, code in zip(sys.argv[1:], (0, 2), strict=True):
-    sys.argv[1:] = ["plan", file]
-    try:
-        cli.main()
-    except SystemExit as end:
-        assert end.code == code, end.code
-    else:
-        raise AssertionError("it returned")
-"""
-
-
 @pytest.mark.parametrize(
     ("encoding", "word"), [("ascii", "Su\\xfcd"), ("latin-1", "Suüd"), ("utf-8", "Suüd")]
 )
@@ -312,11 +299,8 @@ def test_what_a_terminal_cannot_write_is_spelled_out(visits, encoding, word):
     edit(visits, '"ward"', '"Suüd"')
     without = visits.with_name("without.toml")
     without.write_text(visits.read_text().replace('"wards.csv"', '"Suüd.csv"'))
-    command = [sys.executable, "-c", PLANS, str(visits), str(without)]
-    options = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    done = subprocess.run(
-        command, env={**os.environ, **options}, capture_output=True, check=True, cwd=visits.parent
-    )
+    done = in_turn("plan", visits, without, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
     said = done.stdout.decode(encoding)
     promise = "ρ ε δ" if encoding == "utf-8" else "rho epsilon delta"
     for letter in promise.split():

@@ -225,8 +225,8 @@ def true_nodes(counts: Counts, depth: int) -> Roots:
 def places(codes: Codes, among: Codes) -> Int64:
     """Return for each node its place among other nodes, or `NOWHERE`: int64 (nodes)."""
     if len(among[0]) == 1:  # as below a root: a join takes a hundred times as long
-        is_it = np.all([code == other for code, other in zip(codes, among, strict=True)], axis=0)
-        return np.where(is_it, 0, NOWHERE)
+        is_there = np.all([code == other for code, other in zip(codes, among, strict=True)], axis=0)
+        return np.where(is_there, 0, NOWHERE)
     nodes, others = (pl.DataFrame(list(each), orient="col") for each in (codes, among))
     placed = others.with_row_index("place")
     place = nodes.join(placed, on=nodes.columns, how="left", maintain_order="left")["place"]
